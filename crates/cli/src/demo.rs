@@ -1,0 +1,11 @@
+//! `relatch demo`.
+
+use std::process::ExitCode;
+
+/// Arguments of `relatch demo`.
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: Args) -> Result<ExitCode, String> {
+    Err("not available yet".into())
+}

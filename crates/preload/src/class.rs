@@ -1,0 +1,253 @@
+//! Classes: the locks of one origin. And sites, which are entered into the recording the same way.
+//!
+//! A lock carries its class in bytes of its own that glibc leaves alone, beside a tag made of its
+//! address, so that a copied lock, or one whose memory was used for something else before, is not taken
+//! for what it was:
+//!
+//! | structure | tag | class | what glibc has there |
+//! |---|---|---|---|
+//! | `pthread_mutex_t` | 24..32 | 32..36 | `__list`, used by robust and PI kinds only |
+//! | `pthread_rwlock_t` | 16..24 | 40..44 | padding |
+//!
+//! Robust, PI and process-shared locks, and spinlocks, whose four bytes have no room, are looked up in
+//! a table by address.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+
+use relatch_record::layout::{
+    KIND_MUTEX, KIND_RWLOCK, ORIGIN_INIT, ORIGIN_SITE, ORIGIN_STATIC,
+};
+use relatch_record::writer::Writer;
+
+use crate::guard::Guarded;
+use crate::kind::{mutex_kind, mutex_keeps_list, rwlock_is_shared};
+use crate::places::{self, Place};
+use crate::unwind::{self, Object};
+
+/// Mixed into tags, so that no plain copy of an address looks like one.
+const TAG: u64 = 0x7265_6c61_7463_6821;
+
+/// Serialises what is added to the recording's tables.
+static ADDING: Guarded<()> = Guarded::new(());
+
+/// The tag and class inside a lock, where it has room.
+#[inline(always)]
+fn inside(lock: usize, kind: u8) -> Option<(&'static AtomicU64, &'static AtomicU32)> {
+    let (tag, class) = match kind {
+        KIND_MUTEX if !mutex_keeps_list(mutex_kind(lock)) => (24, 32),
+        KIND_RWLOCK if !rwlock_is_shared(lock) => (16, 40),
+        _ => return None,
+    };
+    // SAFETY: both lie, aligned, within a lock that the program handed us as initialised; glibc reads
+    // neither for these kinds.
+    unsafe { Some((&*((lock + tag) as *const AtomicU64), &*((lock + class) as *const AtomicU32))) }
+}
+
+/// The lock's class, if it has been seen.
+#[inline(always)]
+pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
+    match inside(lock, kind) {
+        // Relaxed: whoever wrote the class wrote it before the tag, and either held the lock then or
+        // wrote what every other thread would.
+        Some((tag, class)) => {
+            (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed))
+        }
+        None => BY_ADDRESS.find(lock).map(|entry| entry.class.load(Relaxed)).filter(|&class| class != 0),
+    }
+}
+
+/// Notes the lock's class.
+fn note(lock: usize, kind: u8, class: u32) {
+    match inside(lock, kind) {
+        Some((at, number)) => {
+            number.store(class, Relaxed);
+            // Release, pairs with the load in `of_lock`.
+            at.store(lock as u64 ^ TAG, Release);
+        }
+        None => {
+            if let Some(entry) = BY_ADDRESS.enter(lock) {
+                entry.class.store(class, Relaxed);
+            }
+        }
+    }
+}
+
+/// Forgets the lock: it is destroyed.
+pub fn forget(lock: usize, kind: u8) {
+    match inside(lock, kind) {
+        Some((tag, _)) => tag.store(0, Relaxed),
+        None => {
+            if let Some(entry) = BY_ADDRESS.find(lock) {
+                entry.class.store(0, Relaxed);
+            }
+        }
+    }
+}
+
+/// Whether a thread may acquire the lock again while it holds it.
+pub fn is_recursive(lock: usize, kind: u8) -> bool {
+    kind == KIND_MUTEX && mutex_kind(lock) & 3 == 1
+}
+
+/// An initialised lock's class: the place of the init call above wrappers.
+#[cold]
+pub fn initialised(writer: &Writer, lock: usize, kind: u8, stack: usize, frame_pointer: usize) {
+    let place = places::origin(stack, frame_pointer);
+    let class = of_place(writer, place, ORIGIN_INIT, kind);
+    writer.class(class).locks.fetch_add(1, Relaxed);
+    note(lock, kind, class);
+}
+
+/// The class of a lock that was never initialised by a call: that of its symbol if it is static, else
+/// that of its first acquiring site; and whether that site is still to be decided.
+#[cold]
+pub fn first_seen(writer: &Writer, lock: usize, kind: u8, place: &'static Place) -> (u32, bool) {
+    if let Some(object) = unwind::object_at(lock) {
+        let class = of_static(writer, lock, kind, &object);
+        note(lock, kind, class);
+        return (class, false);
+    }
+    if place.state() == places::SITE {
+        return (by_first_site(writer, lock, kind, place), false);
+    }
+    (0, true)
+}
+
+/// The class of a lock that `place` acquires first.
+pub fn by_first_site(writer: &Writer, lock: usize, kind: u8, place: &'static Place) -> u32 {
+    // Another thread may have been first in the meantime.
+    if let Some(class) = of_lock(lock, kind) {
+        return class;
+    }
+    let class = of_place(writer, place, ORIGIN_SITE, kind);
+    writer.class(class).locks.fetch_add(1, Relaxed);
+    note(lock, kind, class);
+    class
+}
+
+fn of_place(writer: &Writer, place: &'static Place, origin: u32, kind: u8) -> u32 {
+    let known = &place.class[kind as usize];
+    if known.load(Relaxed) == 0 {
+        let _adding = ADDING.lock();
+        if known.load(Relaxed) == 0 {
+            let address = place.address();
+            let module = if address == 0 { u32::MAX } else { module_of(writer, address) };
+            let class =
+                if address == 0 { 0 } else { writer.add_class(address as u64, module, origin, kind) };
+            known.store(class + 1, Relaxed);
+        }
+    }
+    known.load(Relaxed) - 1
+}
+
+fn of_static(writer: &Writer, lock: usize, kind: u8, object: &Object) -> u32 {
+    let _adding = ADDING.lock();
+    // A static lock may be seen as new again, after its memory was filled with zeros.
+    let Some(entry) = STATICS.enter(lock) else { return 0 };
+    if entry.class.load(Relaxed) == 0 {
+        let module = enter_module(writer, object);
+        let class = writer.add_class(lock as u64, module, ORIGIN_STATIC, kind);
+        writer.class(class).locks.fetch_add(1, Relaxed);
+        entry.class.store(class + 1, Relaxed);
+    }
+    entry.class.load(Relaxed) - 1
+}
+
+/// Enters a site into the recording; its index.
+#[cold]
+pub fn new_site(writer: &Writer, place: &'static Place) -> u32 {
+    let _adding = ADDING.lock();
+    if place.site.load(Relaxed) == 0 {
+        let address = place.address();
+        let site =
+            if address == 0 { 0 } else { writer.add_site(address as u64, module_of(writer, address)) };
+        place.site.store(site + 1, Relaxed);
+    }
+    place.site.load(Relaxed) - 1
+}
+
+fn module_of(writer: &Writer, address: usize) -> u32 {
+    unwind::object_at(address).map_or(u32::MAX, |object| enter_module(writer, &object))
+}
+
+/// Enters a module, once; its index.
+fn enter_module(writer: &Writer, object: &Object) -> u32 {
+    let known = writer.modules().iter().position(|module| module.start == object.start as u64);
+    if let Some(index) = known {
+        return index as u32;
+    }
+    let (base, path) = object.base_and_path();
+    let path = if path.is_empty() { trimmed(&writer.header().exe) } else { path };
+    writer.add_module(base as u64, object.start as u64, object.end as u64, path).unwrap_or(u32::MAX)
+}
+
+fn trimmed(padded: &[u8]) -> &[u8] {
+    let end = padded.iter().position(|&byte| byte == 0).unwrap_or(padded.len());
+    &padded[..end]
+}
+
+/// Locks by address.
+struct Table<const N: usize> {
+    entries: [Entry; N],
+}
+
+struct Entry {
+    lock: AtomicUsize,
+    class: AtomicU32,
+}
+
+/// Locks without room for their class.
+static BY_ADDRESS: Table<32768> = Table::new();
+/// Static locks; the class plus one.
+static STATICS: Table<8192> = Table::new();
+
+impl<const N: usize> Table<N> {
+    const fn new() -> Self {
+        Self {
+            entries: [const { Entry { lock: AtomicUsize::new(0), class: AtomicU32::new(0) } }; N],
+        }
+    }
+
+    fn candidates(&self, lock: usize) -> impl Iterator<Item = &Entry> {
+        let first = (lock >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N.trailing_zeros());
+        (0..64).map(move |i| &self.entries[(first + i) % N])
+    }
+
+    #[inline]
+    fn find(&self, lock: usize) -> Option<&Entry> {
+        for entry in self.candidates(lock) {
+            match entry.lock.load(Relaxed) {
+                0 => return None,
+                found if found == lock => return Some(entry),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Finds or makes an entry; none when 64 others are in the way. Entries stay for their address.
+    fn enter(&self, lock: usize) -> Option<&Entry> {
+        self.candidates(lock).find(|entry| {
+            // Relaxed: an entry's class says by itself whether it is filled.
+            match entry.lock.compare_exchange(0, lock, Relaxed, Relaxed) {
+                Ok(_) => true,
+                Err(found) => found == lock,
+            }
+        })
+    }
+}
+
+/// Holds the lock of the tables across a fork.
+pub fn before_fork() {
+    ADDING.hold();
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// After [`before_fork`], on the same thread or its copy.
+pub unsafe fn after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe { ADDING.release() };
+}

@@ -1,0 +1,2 @@
+//! Convert mode.
+pub fn direct() {}

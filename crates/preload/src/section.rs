@@ -1,0 +1,331 @@
+//! Sections: from an acquire to its release, by one thread.
+//!
+//! # Cost
+//! Acquiring counts into the thread's own row and notes the time; releasing looks up the note. The
+//! histogram and the sums are written after the lock has been released, since recording while holding
+//! it would lengthen the very wait that is measured.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use relatch_record::clock;
+use relatch_record::layout::{Dropped, EXCLUSIVE, Row, SHARED};
+use relatch_record::writer::{Writer, add, count_ticks, raise};
+
+use crate::class;
+use crate::places::{self, Chain, Place};
+use crate::thread::{Thread, What};
+
+/// Sections that a thread can be in at once, and have measured.
+pub const DEPTH: usize = 64;
+
+/// A section that a thread is in.
+pub struct Held {
+    /// The lock's address.
+    lock: usize,
+    since: u64,
+    row: *const Row,
+    lock_row: *const Row,
+    what: What,
+    /// The same thread held the lock already: the outer section measures.
+    nested: bool,
+    waited: Option<u64>,
+    /// The frames above, where the site is not known yet.
+    chain: Chain,
+}
+
+/// How an attempt to acquire ended.
+#[derive(Clone, Copy)]
+pub struct Acquired {
+    /// When.
+    pub at: u64,
+    /// How long it waited, if the lock was found taken.
+    pub waited: Option<u64>,
+}
+
+/// A place and a lock, looked up before the lock is taken.
+pub struct Attempt {
+    what: What,
+    place: &'static Place,
+    row: Option<&'static Row>,
+    /// The class is not known before the site is.
+    class_by_site: bool,
+}
+
+/// Looks up where and what a hook is about to acquire.
+#[inline(always)]
+pub fn attempt(
+    thread: &mut Thread,
+    writer: &Writer,
+    lock: usize,
+    kind: u8,
+    mode: u8,
+    stack: usize,
+    frame_pointer: usize,
+) -> Attempt {
+    let place = places::climb(stack, frame_pointer);
+    let known = class::of_lock(lock, kind);
+    let (class, class_by_site) = match known {
+        Some(class) => (class, false),
+        None => class::first_seen(writer, lock, kind, place),
+    };
+    let what = What { class, site: site_of(writer, place), mode, kind, lock: 0 };
+    let row = thread.row(writer, what);
+    Attempt { what, place, row, class_by_site }
+}
+
+#[inline(always)]
+fn site_of(writer: &Writer, place: &'static Place) -> u32 {
+    match place.site.load(Relaxed) {
+        0 => class::new_site(writer, place),
+        known => known - 1,
+    }
+}
+
+impl Attempt {
+    /// Begins the section of an acquired lock.
+    #[inline(always)]
+    pub fn begin(
+        self,
+        thread: &mut Thread,
+        writer: &Writer,
+        lock: usize,
+        acquired: Acquired,
+        stack: usize,
+        frame_pointer: usize,
+    ) {
+        let by_lock = writer.header().by_lock != 0;
+        let lock_row = if by_lock {
+            thread.row(writer, What { site: 0, lock: lock as u64, ..self.what })
+        } else {
+            None
+        };
+        match self.row {
+            Some(row) => count(writer, row, acquired.waited),
+            None => count_in_class(writer, self.what, acquired.waited),
+        }
+        if let Some(row) = lock_row {
+            count(writer, row, acquired.waited);
+        }
+        let nested = thread.depth > 0 && is_held(thread, writer, lock, self.what.mode);
+        if thread.depth == DEPTH {
+            forget_oldest(thread, writer);
+        }
+        let held = &mut thread.held[thread.depth];
+        thread.depth += 1;
+        held.lock = lock;
+        held.since = acquired.at;
+        held.row = self.row.map_or(core::ptr::null(), |row| row);
+        held.lock_row = lock_row.map_or(core::ptr::null(), |row| row);
+        held.what = self.what;
+        held.nested = nested;
+        held.waited = acquired.waited;
+        held.chain.clear();
+        if self.place.state() == places::UNDECIDED || self.class_by_site {
+            held.chain = Chain::collect(stack, frame_pointer);
+        }
+    }
+
+    /// Counts an attempt that gave up, after waiting so long.
+    #[cold]
+    pub fn rejected(self, writer: &Writer, waited: Option<u64>) {
+        let Some(row) = self.row else {
+            writer.class(self.what.class).totals[self.what.mode as usize].rejected.fetch_add(1, Relaxed);
+            return;
+        };
+        add(&row.rejected, 1);
+        if let Some(ticks) = waited {
+            add(&row.wait, ticks);
+            raise(&row.wait_max, ticks);
+        }
+    }
+}
+
+#[inline(always)]
+fn count(writer: &Writer, row: &Row, waited: Option<u64>) {
+    add(&row.acquisitions, 1);
+    if let Some(ticks) = waited {
+        count_wait(writer, row, ticks);
+    }
+}
+
+#[cold]
+fn count_wait(writer: &Writer, row: &Row, ticks: u64) {
+    add(&row.contended, 1);
+    add(&row.wait, ticks);
+    raise(&row.wait_max, ticks);
+    count_ticks(writer, &row.wait_page, ticks, 1);
+}
+
+#[cold]
+fn count_in_class(writer: &Writer, what: What, waited: Option<u64>) {
+    let totals = &writer.class(what.class).totals[what.mode as usize];
+    totals.acquisitions.fetch_add(1, Relaxed);
+    if let Some(ticks) = waited {
+        totals.contended.fetch_add(1, Relaxed);
+        totals.wait.fetch_add(ticks, Relaxed);
+    }
+}
+
+/// Whether this thread holds the lock already. A lock that it holds exclusively and gets again was
+/// released by another thread: that section's end was not seen.
+#[inline]
+fn is_held(thread: &mut Thread, writer: &Writer, lock: usize, mode: u8) -> bool {
+    let Some(at) = thread.held[..thread.depth].iter().rposition(|held| held.lock == lock) else {
+        return false;
+    };
+    if mode == SHARED || class::is_recursive(lock, thread.held[at].what.kind) {
+        return true;
+    }
+    remove(thread, at);
+    writer.dropped(Dropped::Sections);
+    false
+}
+
+#[cold]
+fn forget_oldest(thread: &mut Thread, writer: &Writer) {
+    remove(thread, 0);
+    writer.dropped(Dropped::Sections);
+}
+
+fn remove(thread: &mut Thread, at: usize) {
+    thread.held[at..thread.depth].rotate_left(1);
+    thread.depth -= 1;
+}
+
+/// A section that has just ended: what is still to be written when the lock is free.
+pub struct Ended {
+    row: *const Row,
+    lock_row: *const Row,
+    what: What,
+    ticks: u64,
+}
+
+/// Ends this thread's section of the lock, in a hook entered with `stack`, before the lock is released;
+/// none where it has none, or an outer one measures.
+#[inline(always)]
+pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> Option<Ended> {
+    let last = thread.depth.checked_sub(1)?;
+    let mut at = last;
+    if thread.held[last].lock != lock {
+        at = thread.held[..last].iter().rposition(|held| held.lock == lock)?;
+    }
+    let held = &mut thread.held[at];
+    let now = clock::ticks(writer.header().clock);
+    let mut ended = Ended {
+        row: held.row,
+        lock_row: held.lock_row,
+        what: held.what,
+        // Ticks of two processors may differ by a few; a section can not have ended before it began.
+        ticks: now.saturating_sub(held.since).min(i64::MAX as u64),
+    };
+    let nested = held.nested;
+    if !held.chain.is_empty() {
+        settle(thread, writer, at, stack, &mut ended);
+    }
+    if at == last {
+        thread.depth = last;
+    } else {
+        remove(thread, at);
+    }
+    (!nested).then_some(ended)
+}
+
+impl Ended {
+    /// Writes the hold, after the lock is free again.
+    #[inline(always)]
+    pub fn write(self, writer: &Writer) {
+        // SAFETY: rows stay as long as the process; null where there is none.
+        let (row, lock_row) = unsafe { (self.row.as_ref(), self.lock_row.as_ref()) };
+        match row {
+            Some(row) => hold(writer, row, self.ticks),
+            None => drop(
+                writer.class(self.what.class).totals[self.what.mode as usize]
+                    .hold
+                    .fetch_add(self.ticks, Relaxed),
+            ),
+        }
+        if let Some(row) = lock_row {
+            hold(writer, row, self.ticks);
+        }
+    }
+
+    /// What kind of acquisition the section began with.
+    pub fn mode(&self) -> u8 {
+        self.what.mode
+    }
+}
+
+#[inline(always)]
+fn hold(writer: &Writer, row: &Row, ticks: u64) {
+    add(&row.held, 1);
+    add(&row.hold, ticks);
+    raise(&row.hold_max, ticks);
+    count_ticks(writer, &row.hold_page, ticks, 1);
+}
+
+/// Decides the site of a section that began without one, and moves what was counted to it.
+#[cold]
+fn settle(thread: &mut Thread, writer: &Writer, at: usize, stack: usize, ended: &mut Ended) {
+    let held = &thread.held[at];
+    let (place, lock, waited, old) = (held.chain.decide(stack), held.lock, held.waited, held.what);
+    let mut what = old;
+    what.site = site_of(writer, place);
+    if what.class == 0 {
+        what.class = class::by_first_site(writer, lock, what.kind, place);
+    }
+    if (what.site, what.class) == (old.site, old.class) {
+        return;
+    }
+    ended.what = what;
+    move_counts(thread, writer, old, what, waited, &mut ended.row);
+    if !ended.lock_row.is_null() && what.class != old.class {
+        let lock = lock as u64;
+        let (old, what) = (What { site: 0, lock, ..old }, What { site: 0, lock, ..what });
+        move_counts(thread, writer, old, what, waited, &mut ended.lock_row);
+    }
+}
+
+/// Takes one acquisition from a row and gives it to another one's.
+fn move_counts(
+    thread: &mut Thread,
+    writer: &Writer,
+    from: What,
+    to: What,
+    waited: Option<u64>,
+    row: &mut *const Row,
+) {
+    // SAFETY: rows stay as long as the process; null where there is none.
+    match unsafe { row.as_ref() } {
+        Some(old) => {
+            add(&old.acquisitions, 1u64.wrapping_neg());
+            if let Some(ticks) = waited {
+                add(&old.contended, 1u64.wrapping_neg());
+                add(&old.wait, ticks.wrapping_neg());
+                count_ticks(writer, &old.wait_page, ticks, 1u64.wrapping_neg());
+                if old.acquisitions.load(Relaxed) == 0 {
+                    old.wait_max.store(0, Relaxed);
+                }
+            }
+        }
+        None => {
+            let totals = &writer.class(from.class).totals[from.mode as usize];
+            totals.acquisitions.fetch_sub(1, Relaxed);
+            if let Some(ticks) = waited {
+                totals.contended.fetch_sub(1, Relaxed);
+                totals.wait.fetch_sub(ticks, Relaxed);
+            }
+        }
+    }
+    match thread.row(writer, to) {
+        Some(new) => {
+            count(writer, new, waited);
+            *row = new;
+        }
+        None => {
+            count_in_class(writer, to, waited);
+            *row = core::ptr::null();
+        }
+    }
+}
+
+const _: () = assert!(EXCLUSIVE == 0 && SHARED == 1, "modes index a class's totals");

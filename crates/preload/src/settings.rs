@@ -1,0 +1,115 @@
+//! What the command asked for, read once from the environment.
+//!
+//! The values are copied: programs overwrite their environment (`setproctitle`), or clear it.
+
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char};
+
+use relatch_plan::env::{self, Mode};
+use relatch_plan::{Conversions, any_line_matches, glob};
+use relatch_record::sys;
+
+/// The environment's share of the settings.
+struct Settings {
+    mode: Option<Mode>,
+    by_lock: bool,
+    directory: &'static str,
+    plan: &'static str,
+    wrappers: &'static str,
+}
+
+struct Once(UnsafeCell<Settings>);
+// SAFETY: written once by `read`, before any hook looks.
+unsafe impl Sync for Once {}
+
+static SETTINGS: Once = Once(UnsafeCell::new(Settings {
+    mode: None,
+    by_lock: false,
+    directory: "",
+    plan: "",
+    wrappers: "",
+}));
+
+fn settings() -> &'static Settings {
+    // SAFETY: written once, before any hook looks.
+    unsafe { &*SETTINGS.0.get() }
+}
+
+/// Reads the environment. Called once, before any hook is directed to us.
+pub fn read() {
+    let wanted = variable(env::ONLY).is_none_or(|only| {
+        let mut path = [0; 1024];
+        let length = sys::read_link(c"/proc/self/exe", &mut path);
+        core::str::from_utf8(&path[..length]).is_ok_and(|path| glob::matches_path(only, path))
+    });
+    let mode = variable(env::MODE).and_then(Mode::from_name).filter(|_| wanted);
+    let read = Settings {
+        mode,
+        by_lock: variable(env::BY_LOCK) == Some("1"),
+        directory: copy(variable(env::DIR)),
+        plan: copy(variable(env::PLAN)),
+        wrappers: copy(variable(env::WRAPPERS)),
+    };
+    // SAFETY: no hook looks yet.
+    unsafe { SETTINGS.0.get().write(read) };
+}
+
+/// What to do in this process; none: leave everything alone.
+pub fn mode() -> Option<Mode> {
+    settings().mode
+}
+
+/// Whether rows per lock are kept.
+pub fn by_lock() -> bool {
+    settings().by_lock
+}
+
+/// Where the live recording goes.
+pub fn directory() -> &'static str {
+    settings().directory
+}
+
+/// The plan's conversions.
+pub fn conversions() -> Conversions<'static> {
+    Conversions::new(settings().plan)
+}
+
+/// Whether functions were named as wrappers.
+pub fn has_wrappers() -> bool {
+    !settings().wrappers.is_empty()
+}
+
+/// Whether a function was named as a wrapper.
+pub fn is_wrapper(name: &str) -> bool {
+    any_line_matches(settings().wrappers, name)
+}
+
+/// A variable's text; none where it is missing or no UTF-8.
+fn variable(name: &str) -> Option<&'static str> {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: before main nobody else writes the environment: a null-terminated list of C strings.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !entry.read().is_null() {
+            let text = CStr::from_ptr(entry.read()).to_bytes();
+            if let Some(value) = text.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+                return core::str::from_utf8(value).ok();
+            }
+            entry = entry.add(1);
+        }
+    }
+    None
+}
+
+/// Copies a text to pages of our own.
+fn copy(text: Option<&str>) -> &'static str {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return "" };
+    let Some(page) = sys::map_private(text.len()) else { return "" };
+    // SAFETY: the mapping has room for the text, and stays.
+    unsafe {
+        core::ptr::copy_nonoverlapping(text.as_ptr(), page, text.len());
+        core::str::from_utf8_unchecked(core::slice::from_raw_parts(page, text.len()))
+    }
+}

@@ -1,0 +1,257 @@
+//! What the library keeps of a thread: its rows in the recording and the sections it is in.
+//!
+//! A `Thread` lives in anonymous memory of its own and is found through one thread-local word. When a
+//! thread ends, its `Thread`, rows included, waits for the next one to begin: rows are sums over whoever
+//! used them, so a program that starts a thread per request needs no more of them than run at once.
+
+use core::ffi::c_void;
+use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::{AtomicPtr, AtomicU32};
+
+use relatch_record::layout::{Dropped, ROW_PAGE, ROWS, Row};
+use relatch_record::sys;
+use relatch_record::writer::Writer;
+
+use crate::guard::Guarded;
+use crate::section::{DEPTH, Held};
+use crate::{session, tls};
+
+/// Keys of rows that a thread can find; a power of two.
+const KEYS: usize = 4096;
+/// How far from its place a key is looked for.
+const PROBES: usize = 16;
+/// Shared acquisitions of converted locks remembered, to let a reader in again.
+pub const READS: usize = 64;
+
+/// A row's key and the row.
+#[derive(Clone, Copy)]
+struct Key {
+    lock: u64,
+    /// Class, site and mode; 0: empty.
+    what: u64,
+    row: *const Row,
+}
+
+/// A thread that acquired a lock.
+pub struct Thread {
+    /// The sections it is in, outermost first.
+    pub held: [Held; DEPTH],
+    /// How many.
+    pub depth: usize,
+    /// The converted rwlocks it holds shared.
+    pub reads: [usize; READS],
+    /// How many.
+    pub reading: usize,
+    page: Option<u32>,
+    rows_used: usize,
+    next: *mut Thread,
+    running: bool,
+    keys: [Key; KEYS],
+}
+
+/// Every `Thread` ever made; they are reused, never freed.
+struct All(*mut Thread);
+// SAFETY: reached under the lock alone.
+unsafe impl Send for All {}
+
+static ALL: Guarded<All> = Guarded::new(All(core::ptr::null_mut()));
+/// The key whose destructor tells that a thread ends, plus one.
+static END_KEY: AtomicU32 = AtomicU32::new(0);
+/// A value for the key that is not null.
+static NOT_NULL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// This thread's `Thread`; none where it can not be had (no memory, or recording has stopped).
+#[inline(always)]
+pub fn current() -> Option<&'static mut Thread> {
+    let thread = tls::get();
+    if thread.is_null() {
+        return attach();
+    }
+    // SAFETY: the word belongs to this thread, and hooks do not nest.
+    Some(unsafe { &mut *thread })
+}
+
+/// Makes the key by which the end of a thread is seen. Early: the first 32 keys of a process need no
+/// memory of their own.
+pub fn make_key() {
+    let mut key = 0;
+    // SAFETY: `key` is writable, and the destructor has the right signature.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } == 0 {
+        END_KEY.store(key + 1, Relaxed);
+    }
+}
+
+#[cold]
+fn attach() -> Option<&'static mut Thread> {
+    let writer = session::writer()?;
+    let thread = {
+        let mut all = ALL.lock();
+        let mut thread = all.0;
+        // SAFETY: the list holds live `Thread`s, and only this code, under the lock, takes one that does
+        // not run.
+        unsafe {
+            while !thread.is_null() && (*thread).running {
+                thread = (*thread).next;
+            }
+            if thread.is_null() {
+                thread = sys::map_private(size_of::<Thread>())?.cast::<Thread>();
+                // Zeroed memory is an empty Thread: see `zeroed_is_empty` below.
+                (*thread).next = all.0;
+                all.0 = thread;
+                writer.header().threads.fetch_add(1, Relaxed);
+            }
+            (*thread).running = true;
+            (*thread).depth = 0;
+            (*thread).reading = 0;
+        }
+        thread
+    };
+    tls::set(thread);
+    if let Some(key) = END_KEY.load(Relaxed).checked_sub(1) {
+        // SAFETY: the key exists; the value is any address that is not null.
+        unsafe { libc::pthread_setspecific(key, (&raw const NOT_NULL).cast()) };
+    }
+    // SAFETY: `thread` is this thread's from here on.
+    Some(unsafe { &mut *thread })
+}
+
+/// The thread's last locks may still come, from other keys' destructors: it then attaches anew.
+unsafe extern "C" fn ended(_value: *mut c_void) {
+    let thread = tls::get();
+    if !thread.is_null() {
+        tls::set(core::ptr::null_mut());
+        let _all = ALL.lock();
+        // SAFETY: this thread gives its `Thread` back, under the lock.
+        unsafe { (*thread).running = false };
+    }
+}
+
+impl Thread {
+    /// The row for what is named; none when there is no room.
+    #[inline(always)]
+    pub fn row(&mut self, writer: &Writer, what: What) -> Option<&'static Row> {
+        let packed = what.packed();
+        let first = what.hash();
+        let key = &self.keys[first];
+        if key.what == packed && key.lock == what.lock {
+            // SAFETY: rows stay where they are as long as the process lives.
+            return Some(unsafe { &*key.row });
+        }
+        self.probe(writer, what, packed, first)
+    }
+
+    #[cold]
+    fn probe(&mut self, writer: &Writer, what: What, packed: u64, first: usize) -> Option<&'static Row> {
+        for i in 0..PROBES {
+            let index = (first + i) % KEYS;
+            let key = self.keys[index];
+            if key.what == packed && key.lock == what.lock {
+                // SAFETY: as in `row`.
+                return Some(unsafe { &*key.row });
+            }
+            if key.what == 0 {
+                let row = self.new_row(writer, what)?;
+                self.keys[index] = Key { lock: what.lock, what: packed, row };
+                return Some(row);
+            }
+        }
+        writer.dropped(if what.lock == 0 { Dropped::Rows } else { Dropped::Locks });
+        None
+    }
+
+    fn new_row(&mut self, writer: &Writer, what: What) -> Option<&'static Row> {
+        if self.page.is_none() || self.rows_used == ROWS {
+            let Some(page) = writer.new_page(ROW_PAGE) else {
+                writer.dropped(if what.lock == 0 { Dropped::Rows } else { Dropped::Locks });
+                return None;
+            };
+            self.page = Some(page);
+            self.rows_used = 0;
+        }
+        // SAFETY: the mapping lives as long as the process.
+        let writer: &'static Writer = unsafe { &*(&raw const *writer) };
+        let row = writer.row(self.page?, self.rows_used);
+        self.rows_used += 1;
+        row.site.store(what.site, Relaxed);
+        row.lock.store(what.lock, Relaxed);
+        row.mode.store(what.mode.into(), Relaxed);
+        row.kind.store(what.kind, Relaxed);
+        // Release: the reader takes a row whose class it sees, so the rest comes first.
+        row.class.store(what.class + 1, Release);
+        Some(row)
+    }
+}
+
+/// What a row counts.
+#[derive(Clone, Copy)]
+pub struct What {
+    /// Index of the class.
+    pub class: u32,
+    /// Index of the site.
+    pub site: u32,
+    /// Exclusive or shared.
+    pub mode: u8,
+    /// The lock's kind.
+    pub kind: u8,
+    /// The lock's address, or 0 for a site's row.
+    pub lock: u64,
+}
+
+impl What {
+    /// Never 0: kinds begin with 1.
+    #[inline(always)]
+    fn packed(self) -> u64 {
+        (u64::from(self.class) << 32)
+            | (u64::from(self.site) << 8)
+            | (u64::from(self.kind) << 1)
+            | u64::from(self.mode)
+    }
+
+    #[inline(always)]
+    fn hash(self) -> usize {
+        let mixed = (self.packed() ^ (self.lock >> 3)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> (64 - KEYS.trailing_zeros())) as usize
+    }
+}
+
+/// Holds the list's lock across a fork.
+pub fn before_fork() {
+    ALL.hold();
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// After [`before_fork`], on the same thread or its copy.
+pub unsafe fn after_fork() {
+    // SAFETY: the caller's promise.
+    unsafe { ALL.release() };
+}
+
+/// In the child: only the thread that forked is left.
+pub fn only_this_one() {
+    let all = ALL.lock();
+    let mine = tls::get();
+    let mut thread = all.0;
+    // SAFETY: the list holds live `Thread`s; the other threads do not exist in this process.
+    unsafe {
+        while !thread.is_null() {
+            (*thread).running = thread == mine;
+            thread = (*thread).next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeroed_is_empty() {
+        // SAFETY: exactly what is asked here: all fields are integers, bools, raw pointers and options
+        // whose none is zero.
+        let thread = unsafe { Box::<Thread>::new_zeroed().assume_init() };
+        assert!(thread.depth == 0 && thread.page.is_none() && !thread.running);
+        assert!(thread.keys.iter().all(|key| key.what == 0));
+    }
+}
