@@ -1,12 +1,11 @@
 //! `relatch compare`.
 
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use relatch_report::compare::{self, Layout};
 use relatch_stats::ministat::{LEVELS, Level, MIN_WIDTH, Options};
 
-use crate::output::Format;
+use crate::output::{self, Format};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,12 +78,8 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
     };
     let columns = compare::read(&args.summary, &args.files, &layout)?;
     let comparison = compare::compare(&columns, &options, args.seed);
-    let text = comparison.render(format)?;
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // Who closed the pipe has seen enough.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("output: {error}")),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    output::show(&comparison.render(format)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn level(text: &str) -> Result<Level, String> {

@@ -7,7 +7,7 @@ use relatch_experiment::{Interposition, shell};
 use relatch_plan::env::Mode;
 
 use crate::conversions::Conversions;
-use crate::preload;
+use crate::{output, preload};
 
 /// Print shell assignments that make every program started from that shell run converted
 ///
@@ -42,7 +42,7 @@ fn mode(name: &str) -> Result<Mode, String> {
 
 pub fn run(args: Args) -> Result<ExitCode, String> {
     if args.unset {
-        print!("{}", shell::unset_lines());
+        output::show(&shell::unset_lines())?;
         return Ok(ExitCode::SUCCESS);
     }
     let plan = args.conversions.one_plan()?;
@@ -50,6 +50,6 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
     let interposition =
         Interposition { library: preload::unpack()?, only: args.only, wrappers: args.wrappers };
     let directory = args.recordings.as_deref();
-    print!("{}", shell::export_lines(&interposition, mode, plan.as_ref(), directory)?);
+    output::show(&shell::export_lines(&interposition, mode, plan.as_ref(), directory)?)?;
     Ok(ExitCode::SUCCESS)
 }

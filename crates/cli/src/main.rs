@@ -9,6 +9,7 @@ mod conversions;
 mod demo;
 mod env;
 mod output;
+mod pair_cost;
 mod preload;
 mod progress;
 mod stat;
@@ -30,6 +31,8 @@ enum Verb {
     Env(env::Args),
     Compare(compare::Args),
     Demo(demo::Args),
+    #[command(name = relatch_experiment::pair_cost::VERB, hide = true)]
+    PairCost(pair_cost::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Env(args) => env::run(args),
         Verb::Compare(args) => compare::run(args),
         Verb::Demo(args) => demo::run(args),
+        Verb::PairCost(args) => pair_cost::run(args),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("relatch: {error}");

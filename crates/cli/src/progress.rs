@@ -39,7 +39,7 @@ impl Progress {
                 self.line(&format!("{arm} failed: {}", failure.what));
             }
             Event::Round { round, rounds, done } if self.bar.is_none() => {
-                self.line(&format!("round {round} of at most {rounds} complete, {done} runs"));
+                self.line(&format!("round {round} of {rounds} complete, {done} runs"));
             }
             _ => {}
         }

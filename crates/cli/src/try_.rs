@@ -153,9 +153,9 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
     }
     let trial = Trial::read(&json)?;
     match args.format {
-        Format::Table => print!("{}", trial.table(output::width())),
-        Format::Json => print!("{json}"),
-        Format::Csv => print!("{}", trial.csv()),
+        Format::Table => output::show(&trial.table(output::width()))?,
+        Format::Json => output::show(&json)?,
+        Format::Csv => output::show(&trial.csv())?,
     }
     Ok(if trial.was_interrupted() {
         ExitCode::from(interrupt::EXIT_CODE)

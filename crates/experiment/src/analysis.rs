@@ -6,7 +6,7 @@ use std::time::Duration;
 use relatch_stats::paired::{self, Paired};
 use relatch_stats::summary::{self, Summary};
 use relatch_stats::verdict::{self, Better, Verdict};
-use relatch_stats::{diagnose, multiple, stopping};
+use relatch_stats::{diagnose, multiple};
 
 use crate::arm::Role;
 use crate::outcome::{
@@ -16,20 +16,20 @@ use crate::outcome::{
 use crate::session::ArmState;
 use crate::settings::Experiment;
 
-/// Whether every plan's headline ratio (without plans: the control's) is known closely enough.
-pub(crate) fn narrow_enough(experiment: &Experiment, states: &[ArmState], percent: f64) -> bool {
+/// The headline comparisons whose widths decide whether there are enough rounds: those of the plans
+/// that still run, or of the control where there is no plan.
+pub(crate) fn headlines(experiment: &Experiment, states: &[ArmState]) -> Vec<Paired> {
     let role = match experiment.arms.iter().any(|arm| arm.role == Role::Plan) {
         true => Role::Plan,
         false => Role::Control,
     };
-    let Some(same) = place_of(experiment, Role::Same) else { return false };
-    let compared: Vec<Paired> = (experiment.arms.iter().zip(states))
+    let Some(same) = place_of(experiment, Role::Same) else { return Vec::new() };
+    (experiment.arms.iter().zip(states))
         .filter(|(arm, state)| arm.role == role && state.failure.is_none())
         .filter_map(|(_, state)| {
             compare(&state.runs, &states[same].runs, 0, usize::MAX, experiment.level)
         })
-        .collect();
-    stopping::narrow_enough(&compared, percent)
+        .collect()
 }
 
 /// The outcome of an experiment that had `rounds` complete rounds.
@@ -221,6 +221,16 @@ fn warnings(
             let text = "two equal arms differ by more than chance: this machine is not quiet enough, \
                         and no verdict goes below what it shows here";
             warn(Some(arm), text.into());
+        }
+    }
+    for (number, metric) in experiment.metrics.iter().enumerate() {
+        let values = states.iter().flat_map(|state| &state.runs).map(|run| run.values[number]);
+        if values.into_iter().any(|value| value <= 0.0) {
+            let name = metric.name();
+            warn(
+                None,
+                format!("{name}: a value is not above 0, so that there are no ratios for it"),
+            );
         }
     }
     for (arm, state) in states.iter().enumerate() {

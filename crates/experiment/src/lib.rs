@@ -22,11 +22,14 @@
 pub mod affinity;
 mod analysis;
 mod arm;
+mod guard;
 pub mod interpose;
 pub mod interrupt;
 mod metric;
+pub mod observe;
 pub mod outcome;
-pub mod process;
+pub mod pair_cost;
+mod process;
 mod rounds;
 mod session;
 mod settings;

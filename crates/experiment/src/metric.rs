@@ -107,7 +107,7 @@ impl Metric {
     }
 
     /// Whether the number is found in the program's output.
-    pub fn reads_output(&self) -> bool {
+    pub(crate) fn reads_output(&self) -> bool {
         matches!(self.source, Source::Output(_))
     }
 
@@ -116,7 +116,7 @@ impl Metric {
     ///
     /// # Errors
     /// When the output holds no such number.
-    pub fn value(&self, ran: &Ran, output: &[String]) -> Result<f64, String> {
+    pub(crate) fn value(&self, ran: &Ran, output: &[String]) -> Result<f64, String> {
         Ok(match &self.source {
             Source::Time => ran.wall.as_secs_f64(),
             Source::User => ran.user.as_secs_f64(),

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::guard::Guard;
 use crate::{affinity, interpose, interrupt};
 
 /// How long a program that was told to end (SIGTERM) may take before SIGKILL.
@@ -17,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// A program to run.
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// The program and its arguments; no shell.
     pub argv: &'a [OsString],
     /// Variables on top of the inherited environment, which is cleaned of relatch's own first.
@@ -32,11 +33,13 @@ pub struct Job<'a> {
     pub timeout: Option<Duration>,
     /// Whether processes of its group that outlive it are ended too.
     pub sweep: bool,
+    /// Ends it should this process be killed.
+    pub guard: Option<&'a Guard>,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub(crate) enum Ending {
     /// By itself, with this exit code.
     Exit(i32),
     /// By this signal.
@@ -49,7 +52,7 @@ pub enum Ending {
 
 /// What one run cost and how it ended.
 #[derive(Clone, Copy, Debug)]
-pub struct Ran {
+pub(crate) struct Ran {
     /// How it ended.
     pub ending: Ending,
     /// From before the fork to the end of the program, CLOCK_MONOTONIC.
@@ -69,7 +72,7 @@ pub struct Ran {
 /// # Errors
 /// When the program cannot be started (not found, not executable, CPUs that do not exist) or its
 /// output files cannot be created.
-pub fn run(job: &Job) -> io::Result<Ran> {
+pub(crate) fn run(job: &Job) -> io::Result<Ran> {
     let (program, arguments) = job
         .argv
         .split_first()
@@ -102,9 +105,15 @@ pub fn run(job: &Job) -> io::Result<Ran> {
     let child = command.spawn()?;
     let pid = child.id() as i32;
     interrupt::watch(pid);
+    if let Some(guard) = job.guard {
+        guard.watch(pid);
+    }
     let ran = wait(pid, start, job.timeout);
     let left_behind = job.sweep && sweep(pid);
     interrupt::watch(0);
+    if let Some(guard) = job.guard {
+        guard.watch(0);
+    }
     Ok(Ran { left_behind, ..ran })
 }
 
@@ -253,6 +262,7 @@ mod tests {
             stderr: &err,
             timeout,
             sweep: true,
+            guard: None,
         };
         let ran = run(&job).unwrap();
         (ran, std::fs::read_to_string(&out).unwrap())

@@ -1,9 +1,16 @@
 //! An experiment in progress: round after round, until there are enough, the time is over, the user
 //! asks to stop, or every arm has failed.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use relatch_stats::paired::Paired;
+use relatch_stats::stopping;
+
 use crate::analysis;
+use crate::guard::Guard;
 use crate::interrupt;
 use crate::outcome::{Ended, Failure, RunRecord};
 use crate::rounds::Rounds;
@@ -31,11 +38,20 @@ pub(crate) struct Session<'a> {
     /// Runs so far, good and bad; those before the first round apart.
     done: usize,
     warmed_up: usize,
+    /// Rounds there will probably be.
+    expected: usize,
+    guard: Option<Guard>,
+    scratch: tempfile::TempDir,
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(experiment: &'a Experiment) -> Self {
-        Self {
+    pub(crate) fn new(experiment: &'a Experiment) -> io::Result<Self> {
+        let scratch = tempfile::Builder::new().prefix("relatch-try-").tempdir()?;
+        // The program may become another user before its first lock.
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o711))?;
+        Ok(Self {
+            guard: Guard::over(scratch.path()),
+            scratch,
             experiment,
             states: experiment.arms.iter().map(|_| ArmState::default()).collect(),
             order: Rounds::new(experiment.seed),
@@ -43,7 +59,11 @@ impl<'a> Session<'a> {
             longest: Duration::ZERO,
             done: 0,
             warmed_up: 0,
-        }
+            expected: match experiment.until_ci {
+                Some(_) => experiment.most_rounds().min(stopping::MIN_ROUNDS),
+                None => experiment.most_rounds(),
+            },
+        })
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
@@ -87,11 +107,17 @@ impl<'a> Session<'a> {
                 return Ok((round - 1, Ended::Failure));
             }
             last_round = self.start.elapsed() - begun;
-            progress(Event::Round { round, rounds, done: self.done + self.warmed_up });
-            if let Some(percent) = experiment.until_ci
-                && analysis::narrow_enough(experiment, &self.states, percent)
-            {
-                return Ok((round, Ended::Interval));
+            progress(Event::Round {
+                round,
+                rounds: self.expected,
+                done: self.done + self.warmed_up,
+            });
+            if let Some(percent) = experiment.until_ci {
+                let headlines = analysis::headlines(experiment, &self.states);
+                if stopping::narrow_enough(&headlines, percent) {
+                    return Ok((round, Ended::Interval));
+                }
+                self.expected = rounds_expected(round, &headlines, percent).min(rounds);
             }
         }
         Ok((rounds, Ended::Rounds))
@@ -126,6 +152,8 @@ impl<'a> Session<'a> {
             padding,
             timeout: experiment.timeout.or_else(|| turn::patience(self.longest)),
             end: experiment.max_time.map(|most| self.start + most),
+            scratch: self.scratch.path(),
+            guard: self.guard.as_ref(),
         };
         match turn.run() {
             Ok(done) => {
@@ -160,7 +188,6 @@ impl<'a> Session<'a> {
 
     /// Runs that are left from here on, if every arm that still runs does so in every round.
     fn runs_to_do(&self, round: usize) -> usize {
-        let most = self.experiment.most_rounds();
         let alive = || self.states.iter().filter(|state| state.failure.is_none());
         let in_this = match round {
             0 => alive().count() + self.experiment.warmup.saturating_sub(self.warmed_up),
@@ -168,7 +195,7 @@ impl<'a> Session<'a> {
                 .filter(|state| state.runs.last().is_none_or(|run| run.round < round))
                 .count(),
         };
-        in_this + most.saturating_sub(round.max(1)) * alive().count()
+        in_this + self.expected.saturating_sub(round.max(1)) * alive().count()
     }
 
     fn time_left(&self, done: usize, to_do: usize) -> Option<Duration> {
@@ -177,4 +204,12 @@ impl<'a> Session<'a> {
         let by_time = self.experiment.max_time.map(|most| most.saturating_sub(elapsed));
         [by_runs, by_time].into_iter().flatten().min()
     }
+}
+
+/// How many rounds will probably make every interval narrow enough: widths shrink with the root of
+/// the rounds.
+fn rounds_expected(round: usize, headlines: &[Paired], percent: f64) -> usize {
+    let widest = headlines.iter().map(|paired| 100.0 * paired.half_width()).fold(0.0, f64::max);
+    let rounds = round as f64 * (widest / percent).powi(2);
+    (rounds.ceil() as usize).max(round + 1).max(stopping::MIN_ROUNDS)
 }

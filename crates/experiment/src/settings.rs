@@ -62,9 +62,9 @@ pub enum Event<'a> {
         arm: &'a str,
         /// Runs done so far.
         done: usize,
-        /// Runs there will be at most, as far as is known.
+        /// Runs there will probably be.
         total: usize,
-        /// Time that is left at most, as far as is known.
+        /// Time that is probably left; unknown before the first run has ended.
         left: Option<Duration>,
     },
     /// An arm failed and is not run again.
@@ -78,7 +78,7 @@ pub enum Event<'a> {
     Round {
         /// Its number, from 1.
         round: usize,
-        /// Rounds there will be at most.
+        /// Rounds there will probably be.
         rounds: usize,
         /// Runs done so far.
         done: usize,
@@ -121,7 +121,8 @@ impl Experiment {
     /// temporary files.
     pub fn run(&self, progress: &mut dyn FnMut(Event)) -> Result<Outcome, String> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut session = Session::new(self);
+        let mut session =
+            Session::new(self).map_err(|error| format!("no room for temporary files: {error}"))?;
         let (rounds, ended) = session.run(progress)?;
         let elapsed = session.elapsed();
         Ok(analysis::outcome(self, session.into_states(), rounds, ended, started, elapsed))

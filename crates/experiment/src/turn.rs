@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use relatch_plan::env;
 
 use crate::arm::Arm;
+use crate::guard::Guard;
 use crate::interrupt;
 use crate::metric::Metric;
 use crate::outcome::{Ended, RunRecord};
@@ -44,6 +45,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) timeout: Option<Duration>,
     /// When the whole experiment is over.
     pub(crate) end: Option<Instant>,
+    /// The directory for its files.
+    pub(crate) scratch: &'a Path,
+    /// Ends it should this process be killed.
+    pub(crate) guard: Option<&'a Guard>,
 }
 
 /// A good run; round and place in its record are for the caller to fill in.
@@ -72,8 +77,8 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new() -> io::Result<Self> {
-        let dir = tempfile::Builder::new().prefix("relatch-try-").tempdir()?;
+    fn new(parent: &Path) -> io::Result<Self> {
+        let dir = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?;
         let recordings = dir.path().join("recordings");
         fs::create_dir(&recordings)?;
         // The program may become another user before its first lock.
@@ -90,7 +95,7 @@ impl Scratch {
 impl Turn<'_> {
     pub(crate) fn run(&self) -> Result<Done, Stop> {
         let experiment = self.experiment;
-        let scratch = Scratch::new()
+        let scratch = Scratch::new(self.scratch)
             .map_err(|error| Stop::Error(format!("no room for temporary files: {error}")))?;
         if let Some(script) = &experiment.prepare {
             self.script("--prepare", script, &[], &scratch, &[])?;
@@ -106,6 +111,7 @@ impl Turn<'_> {
             stderr: &stderr,
             timeout: self.limit(self.timeout),
             sweep: true,
+            guard: self.guard,
         })
         .map_err(|error| {
             let program = experiment.command.first().map(|word| word.to_string_lossy());
@@ -172,6 +178,7 @@ impl Turn<'_> {
             stderr: &stderr,
             timeout: self.limit(None),
             sweep: false,
+            guard: self.guard,
         })
         .map_err(|error| Stop::Error(format!("cannot run sh: {error}")))?;
         let shown: Vec<&Path> = [also_show, &[&stdout, &stderr]].concat();

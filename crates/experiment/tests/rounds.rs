@@ -136,7 +136,7 @@ fn a_command_that_fails_by_itself_is_called_so() {
 fn a_hanging_arm_is_ended() {
     let script = "[ -z \"$VALUE\" ] || sleep $VALUE";
     let mut experiment = experiment(script, [""; 3], &["100"]);
-    experiment.timeout = Some(Duration::from_millis(500));
+    experiment.timeout = Some(Duration::from_secs(2));
     experiment.rounds = Some(2);
     let outcome = run(&experiment);
     assert!(outcome.arms[3].failure.as_ref().unwrap().what.contains("without an end"));
@@ -174,7 +174,7 @@ fn a_metric_that_is_not_there_fails_the_arm() {
 
 #[test]
 fn it_stops_when_its_time_is_over() {
-    let mut experiment = experiment("sleep 0.05", [""; 3], &[]);
+    let mut experiment = experiment("sleep 0.01", [""; 3], &[]);
     experiment.rounds = Some(100_000);
     experiment.max_time = Some(Duration::from_secs(1));
     let outcome = run(&experiment);

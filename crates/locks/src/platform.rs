@@ -122,7 +122,8 @@ pub trait Word: Send + Sync {
         done: impl Fn(Self::Value) -> bool,
     ) -> Option<Self::Value>;
 
-    /// Looks up to `rounds` times, without giving up the CPU; `None` if `done` never held.
+    /// Looks up to `rounds` times, without giving up the CPU; `None` if `done` never held. `done`
+    /// may be an attempt to change the word that succeeds.
     fn spin_for(
         &self,
         rounds: u32,

@@ -63,9 +63,8 @@ const WAITING_WRITERS: u64 = 0xffff * WAITING_WRITER;
 /// How long a writer sleeps in vain before it asks for hand-off: the kernel's `HZ / 250`.
 const PATIENCE_NS: u64 = 4_000_000;
 
-/// Attempts of a newcomer, and looks in each, before it waits: some microseconds.
-const ATTEMPTS: u32 = 4;
-const SPINS: u32 = 64;
+/// Looks, and attempts when there is a chance, of a newcomer before it waits: some microseconds.
+const SPINS: u32 = 256;
 
 /// The `rwsem` lock; see the crate's table.
 #[derive(Debug, Default)]
@@ -136,6 +135,11 @@ impl<P: Platform> RwSem<P> {
         }
     }
 
+    fn exchange(&self, state: u64, new: u64) -> bool {
+        // A or B, pairs with E, F and G. Relaxed on failure: nothing was learned.
+        self.state.compare_exchange(state, new, Acquire, Relaxed).is_ok()
+    }
+
     #[inline(always)]
     fn enter_writing(&self) -> bool {
         // B, pairs with E, F and G.
@@ -171,12 +175,12 @@ impl<P: Platform> RwSem<P> {
             return true;
         }
         self.leave_reading();
-        for _ in 0..ATTEMPTS {
-            // Relaxed: a hint.
-            let seen = self.state.spin_for(SPINS, Relaxed, |s| may_read(s) || may_steal_reading(s));
-            if seen.is_some() && self.try_read_now() {
-                return true;
-            }
+        // Relaxed: the attempt acquires.
+        let attempt = |seen| {
+            (may_read(seen) || may_steal_reading(seen)) && self.exchange(seen, seen + READER)
+        };
+        if self.state.spin_for(SPINS, Relaxed, attempt).is_some() {
+            return true;
         }
         loop {
             // A, pairs with F and G; for joining the queue it is stronger than needed.
@@ -235,11 +239,10 @@ impl<P: Platform> RwSem<P> {
 
     #[cold]
     fn write_slow(&self, deadline: Option<Deadline>) -> bool {
-        for _ in 0..ATTEMPTS {
-            // Relaxed: a hint.
-            if self.state.spin_for(SPINS, Relaxed, may_write).is_some() && self.enter_writing() {
-                return true;
-            }
+        // Relaxed: the attempt acquires.
+        let attempt = |seen| may_write(seen) && self.exchange(seen, seen | WRITER);
+        if self.state.spin_for(SPINS, Relaxed, attempt).is_some() {
+            return true;
         }
         loop {
             // B, pairs with E, F and G; for joining the queue it is stronger than needed.

@@ -1,6 +1,6 @@
 //! `ttas`: test and test-and-set, the spinlock of kernels before tickets and queues.
 //!
-//! One word, taken by an atomic swap; waiters look at it with plain loads, which stay in their
+//! One word, taken by an atomic exchange; waiters look at it with plain loads, which stay in their
 //! caches, until it is free (Rudolph and Segall, ISCA 1984; pauses between looks: Anderson, IEEE
 //! TPDS 1990).
 //!
@@ -9,7 +9,7 @@
 //! | 0 | free |
 //! | 1 | held |
 //!
-//! 1. Whoever swaps first has it: no order among waiters, none is protected from starving.
+//! 1. Whoever exchanges first has it: no order among waiters, none is protected from starving.
 //! 2. A waiter never sleeps on the word, so a release is one store and wakes nobody.
 //! 3. A waiter that has looked in vain for long gives up its CPU (see
 //!    [`Word::spin_until`]): with more threads than CPUs it still ends.
@@ -46,16 +46,18 @@ fn is_free(word: u32) -> bool {
 
 impl<P: Platform> Ttas<P> {
     #[inline(always)]
-    fn swap_in(&self) -> bool {
-        is_free(self.word.swap(HELD, Acquire)) // A, pairs with B in unlock
+    fn take_free(&self) -> bool {
+        // A, pairs with B in unlock. Relaxed on failure: nothing was learned. Not a swap: one that
+        // fails would write, and take the line from the holder.
+        self.word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
     #[cold]
     fn lock_slow(&self) {
         loop {
-            // Relaxed: only a hint; the swap acquires.
+            // Relaxed: only a hint; the exchange acquires.
             self.word.spin_until(Relaxed, is_free);
-            if self.swap_in() {
+            if self.take_free() {
                 return;
             }
         }
@@ -66,7 +68,7 @@ impl<P: Platform> Ttas<P> {
         // Relaxed: as above. Each round needs the lock to have been seen free, so only a stream of
         // other acquisitions could hold this up past the deadline.
         while self.word.spin_until_deadline(Relaxed, deadline, is_free).is_some() {
-            if self.swap_in() {
+            if self.take_free() {
                 return true;
             }
         }
@@ -74,7 +76,7 @@ impl<P: Platform> Ttas<P> {
     }
 }
 
-// SAFETY: only the thread whose swap turned FREE into HELD returns success, until `unlock` stores
+// SAFETY: only the thread whose exchange turned FREE into HELD returns success, until `unlock` stores
 // FREE; A acquires what B released.
 unsafe impl<P: Platform> RawMutex for Ttas<P> {
     const NAME: &'static str = "ttas";
@@ -85,7 +87,7 @@ unsafe impl<P: Platform> RawMutex for Ttas<P> {
 
     #[inline]
     fn lock(&self) {
-        if !self.swap_in() {
+        if !self.take_free() {
             self.lock_slow();
         }
     }
@@ -93,17 +95,17 @@ unsafe impl<P: Platform> RawMutex for Ttas<P> {
     #[inline]
     fn try_lock(&self) -> bool {
         // Relaxed: a hint that keeps a failing try from taking the line away from the holder.
-        is_free(self.word.load(Relaxed)) && self.swap_in()
+        is_free(self.word.load(Relaxed)) && self.take_free()
     }
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> bool {
-        self.swap_in() || self.lock_slow_until(deadline)
+        self.take_free() || self.lock_slow_until(deadline)
     }
 
     #[inline]
     unsafe fn unlock(&self) {
-        self.word.store(FREE, Release); // B, pairs with A in swap_in
+        self.word.store(FREE, Release); // B, pairs with A in take_free
     }
 
     fn is_locked(&self) -> bool {

@@ -13,16 +13,15 @@
 //! a table by address.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use relatch_record::layout::{
-    KIND_MUTEX, KIND_RWLOCK, ORIGIN_INIT, ORIGIN_SITE, ORIGIN_STATIC,
-};
+use relatch_record::layout::{KIND_MUTEX, KIND_RWLOCK, ORIGIN_INIT, ORIGIN_SITE, ORIGIN_STATIC};
 use relatch_record::writer::Writer;
 
 use crate::guard::Guarded;
-use crate::kind::{mutex_kind, mutex_keeps_list, rwlock_is_shared};
+use crate::kind::{mutex_keeps_list, mutex_kind, rwlock_is_shared};
 use crate::places::{self, Place};
+use crate::table::Table;
 use crate::unwind::{self, Object};
 
 /// Mixed into tags, so that no plain copy of an address looks like one.
@@ -50,10 +49,11 @@ pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
     match inside(lock, kind) {
         // Relaxed: whoever wrote the class wrote it before the tag, and either held the lock then or
         // wrote what every other thread would.
-        Some((tag, class)) => {
-            (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed))
-        }
-        None => BY_ADDRESS.find(lock).map(|entry| entry.class.load(Relaxed)).filter(|&class| class != 0),
+        Some((tag, class)) => (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed)),
+        None => BY_ADDRESS
+            .find(lock)
+            .map(|entry| entry.number.load(Relaxed))
+            .filter(|&class| class != 0),
     }
 }
 
@@ -67,7 +67,7 @@ fn note(lock: usize, kind: u8, class: u32) {
         }
         None => {
             if let Some(entry) = BY_ADDRESS.enter(lock) {
-                entry.class.store(class, Relaxed);
+                entry.number.store(class, Relaxed);
             }
         }
     }
@@ -79,7 +79,7 @@ pub fn forget(lock: usize, kind: u8) {
         Some((tag, _)) => tag.store(0, Relaxed),
         None => {
             if let Some(entry) = BY_ADDRESS.find(lock) {
-                entry.class.store(0, Relaxed);
+                entry.number.store(0, Relaxed);
             }
         }
     }
@@ -133,8 +133,11 @@ fn of_place(writer: &Writer, place: &'static Place, origin: u32, kind: u8) -> u3
         if known.load(Relaxed) == 0 {
             let address = place.address();
             let module = if address == 0 { u32::MAX } else { module_of(writer, address) };
-            let class =
-                if address == 0 { 0 } else { writer.add_class(address as u64, module, origin, kind) };
+            let class = if address == 0 {
+                0
+            } else {
+                writer.add_class(address as u64, module, origin, kind)
+            };
             known.store(class + 1, Relaxed);
         }
     }
@@ -145,13 +148,13 @@ fn of_static(writer: &Writer, lock: usize, kind: u8, object: &Object) -> u32 {
     let _adding = ADDING.lock();
     // A static lock may be seen as new again, after its memory was filled with zeros.
     let Some(entry) = STATICS.enter(lock) else { return 0 };
-    if entry.class.load(Relaxed) == 0 {
+    if entry.number.load(Relaxed) == 0 {
         let module = enter_module(writer, object);
         let class = writer.add_class(lock as u64, module, ORIGIN_STATIC, kind);
         writer.class(class).locks.fetch_add(1, Relaxed);
-        entry.class.store(class + 1, Relaxed);
+        entry.number.store(class + 1, Relaxed);
     }
-    entry.class.load(Relaxed) - 1
+    entry.number.load(Relaxed) - 1
 }
 
 /// Enters a site into the recording; its index.
@@ -160,8 +163,11 @@ pub fn new_site(writer: &Writer, place: &'static Place) -> u32 {
     let _adding = ADDING.lock();
     if place.site.load(Relaxed) == 0 {
         let address = place.address();
-        let site =
-            if address == 0 { 0 } else { writer.add_site(address as u64, module_of(writer, address)) };
+        let site = if address == 0 {
+            0
+        } else {
+            writer.add_site(address as u64, module_of(writer, address))
+        };
         place.site.store(site + 1, Relaxed);
     }
     place.site.load(Relaxed) - 1
@@ -187,56 +193,10 @@ fn trimmed(padded: &[u8]) -> &[u8] {
     &padded[..end]
 }
 
-/// Locks by address.
-struct Table<const N: usize> {
-    entries: [Entry; N],
-}
-
-struct Entry {
-    lock: AtomicUsize,
-    class: AtomicU32,
-}
-
 /// Locks without room for their class.
 static BY_ADDRESS: Table<32768> = Table::new();
 /// Static locks; the class plus one.
 static STATICS: Table<8192> = Table::new();
-
-impl<const N: usize> Table<N> {
-    const fn new() -> Self {
-        Self {
-            entries: [const { Entry { lock: AtomicUsize::new(0), class: AtomicU32::new(0) } }; N],
-        }
-    }
-
-    fn candidates(&self, lock: usize) -> impl Iterator<Item = &Entry> {
-        let first = (lock >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - N.trailing_zeros());
-        (0..64).map(move |i| &self.entries[(first + i) % N])
-    }
-
-    #[inline]
-    fn find(&self, lock: usize) -> Option<&Entry> {
-        for entry in self.candidates(lock) {
-            match entry.lock.load(Relaxed) {
-                0 => return None,
-                found if found == lock => return Some(entry),
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Finds or makes an entry; none when 64 others are in the way. Entries stay for their address.
-    fn enter(&self, lock: usize) -> Option<&Entry> {
-        self.candidates(lock).find(|entry| {
-            // Relaxed: an entry's class says by itself whether it is filled.
-            match entry.lock.compare_exchange(0, lock, Relaxed, Relaxed) {
-                Ok(_) => true,
-                Err(found) => found == lock,
-            }
-        })
-    }
-}
 
 /// Holds the lock of the tables across a fork.
 pub fn before_fork() {

@@ -29,6 +29,7 @@ pub mod section;
 pub mod session;
 pub mod settings;
 pub mod slots;
+pub mod table;
 pub mod thread;
 pub mod tls;
 pub mod unwind;

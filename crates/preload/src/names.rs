@@ -4,8 +4,8 @@
 //! Looked up once per place or lock class, and only where a selector or a named wrapper asks for it. The
 //! file is mapped from where it was loaded; names are built in a buffer of our own.
 
-use relatch_record::demangle::{ROOM, demangle};
 use relatch_record::elf::Elf;
+use relatch_record::label::{self, LABEL};
 use relatch_record::sys;
 
 use crate::guard::Guarded;
@@ -13,8 +13,6 @@ use crate::unwind::{self, Object};
 
 /// Files kept mapped.
 const FILES: usize = 64;
-/// A name and its offset.
-const LONGEST: usize = ROOM + 20;
 
 #[derive(Clone, Copy)]
 struct File {
@@ -26,57 +24,43 @@ struct File {
 struct Names {
     files: [File; FILES],
     next: usize,
-    buffer: [u8; LONGEST],
+    buffer: [u8; LABEL],
 }
 
 static NAMES: Guarded<Names> = Guarded::new(Names {
     files: [File { module: 0, bytes: &[] }; FILES],
     next: 0,
-    buffer: [0; LONGEST],
+    buffer: [0; LABEL],
 });
 
-/// Calls `ask` with the name of the function before a return address, without an offset.
-pub fn with_function<T>(address: usize, ask: impl FnOnce(&str) -> T) -> Option<T> {
-    let object = unwind::object_at(address)?;
-    let mut names = NAMES.lock();
-    let bytes = names.bytes_of(&object)?;
-    let symbol = Elf::new(bytes)?.function_at((address - object.base_and_path().0) as u64)?;
-    Some(ask(demangle(symbol.name, &mut names.buffer[..ROOM])))
-}
-
-/// Calls `ask` with `function+0x30` for a return address.
+/// Calls `ask` with what a return address is called: `function+0x30`.
 pub fn with_place<T>(address: usize, ask: impl FnOnce(&str) -> T) -> Option<T> {
-    let object = unwind::object_at(address)?;
-    let mut names = NAMES.lock();
-    let bytes = names.bytes_of(&object)?;
-    let address = (address - object.base_and_path().0) as u64;
-    let symbol = Elf::new(bytes)?.function_at(address)?;
-    Some(ask(named(&mut names.buffer, symbol.name, address - symbol.start)))
+    with_label(address, label::code, ask)
 }
 
-/// Calls `ask` with `symbol+0x8` for a static lock.
+/// Calls `ask` with what a static lock is called: `symbol+0x8`.
 pub fn with_static<T>(address: usize, ask: impl FnOnce(&str) -> T) -> Option<T> {
-    let object = unwind::object_at(address)?;
-    let mut names = NAMES.lock();
-    let bytes = names.bytes_of(&object)?;
-    let address = (address - object.base_and_path().0) as u64;
-    let symbol = Elf::new(bytes)?.object_at(address)?;
-    Some(ask(named(&mut names.buffer, symbol.name, address - symbol.start)))
+    with_label(address, label::data, ask)
 }
 
-/// `name+0xoffset`.
-fn named<'a>(buffer: &'a mut [u8], mangled: &[u8], offset: u64) -> &'a str {
-    let mut length = demangle(mangled, &mut buffer[..ROOM]).len();
-    let mut put = |byte: u8| {
-        buffer[length] = byte;
-        length += 1;
+/// How a label is made of an address in a file.
+type Label = for<'o> fn(Option<&Elf<'_>>, &str, u64, &'o mut [u8]) -> &'o str;
+
+fn with_label<T>(address: usize, label: Label, ask: impl FnOnce(&str) -> T) -> Option<T> {
+    let object = unwind::object_at(address)?;
+    let mut names = NAMES.lock();
+    let mut executable = [0; 512];
+    let (base, path) = object.base_and_path();
+    let path = if path.is_empty() {
+        let length = sys::read_link(c"/proc/self/exe", &mut executable);
+        &executable[..length]
+    } else {
+        path
     };
-    b"+0x".iter().for_each(|&byte| put(byte));
-    let digits = (64 - offset.leading_zeros()).div_ceil(4).max(1);
-    for digit in (0..digits).rev() {
-        put(b"0123456789abcdef"[(offset >> (digit * 4)) as usize & 15]);
-    }
-    core::str::from_utf8(&buffer[..length]).unwrap_or("")
+    let elf = names.bytes_of(&object).and_then(Elf::new);
+    let path = core::str::from_utf8(path).unwrap_or("");
+    let address = address.wrapping_sub(base) as u64;
+    Some(ask(label(elf.as_ref(), path, address, &mut names.buffer)))
 }
 
 impl Names {
@@ -92,7 +76,8 @@ impl Names {
         let path = core::ffi::CStr::from_bytes_until_nul(&terminated).ok()?;
         let fd = sys::open(path, libc::O_RDONLY | libc::O_CLOEXEC, 0).ok()?;
         let size = sys::size_of_file(fd).filter(|&size| size > 0);
-        let mapped = size.and_then(|size| sys::map(size, libc::PROT_READ, libc::MAP_PRIVATE, fd).ok());
+        let mapped =
+            size.and_then(|size| sys::map(size, libc::PROT_READ, libc::MAP_PRIVATE, fd).ok());
         sys::close(fd);
         // SAFETY: the mapping has that many bytes and is never removed. A file that is overwritten in
         // place while it runs would change under us, and under the program.

@@ -99,7 +99,9 @@ mod spin;
 
 /// Directs the hooks of record mode.
 pub fn direct() {
-    for (symbol, hook) in mutex::HOOKS.iter().chain(&rwlock::HOOKS).chain(&spin::HOOKS).chain(&cond::HOOKS) {
+    for (symbol, hook) in
+        mutex::HOOKS.iter().chain(&rwlock::HOOKS).chain(&spin::HOOKS).chain(&cond::HOOKS)
+    {
         slots::direct(*symbol, hook.0);
     }
 }

@@ -106,7 +106,9 @@ fn argument_of_last_call(code: &[u8]) -> Value {
                 state.call();
                 at_last_call = state;
             }
-            FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+            FlowControl::Return
+            | FlowControl::UnconditionalBranch
+            | FlowControl::IndirectBranch => {
                 state = at_last_call;
             }
             FlowControl::ConditionalBranch => {}
@@ -139,7 +141,8 @@ impl State {
 
     fn load(&self, at: Option<i64>) -> Value {
         let slots = &self.slots[..self.used];
-        at.and_then(|at| slots.iter().find(|slot| slot.0 == at)).map_or(Value::Unknown, |slot| slot.1)
+        at.and_then(|at| slots.iter().find(|slot| slot.0 == at))
+            .map_or(Value::Unknown, |slot| slot.1)
     }
 
     fn store(&mut self, at: Option<i64>, value: Value) {
@@ -219,12 +222,16 @@ impl State {
                 self.store(self.slot_of(instruction), value);
             }
             Mnemonic::Lea if wide => self.set(destination, self.address_of(instruction)),
-            Mnemonic::Xor if to == OpKind::Register && from == OpKind::Register
-                && destination == instruction.op1_register() =>
+            Mnemonic::Xor
+                if to == OpKind::Register
+                    && from == OpKind::Register
+                    && destination == instruction.op1_register() =>
             {
                 self.set(destination, Value::Constant(0));
             }
-            Mnemonic::Add | Mnemonic::Sub if wide && from != OpKind::Register && from != OpKind::Memory => {
+            Mnemonic::Add | Mnemonic::Sub
+                if wide && from != OpKind::Register && from != OpKind::Memory =>
+            {
                 let bytes = instruction.immediate(1) as i64;
                 let bytes = if instruction.mnemonic() == Mnemonic::Add { bytes } else { -bytes };
                 self.set(destination, self.get(destination).plus(bytes));
@@ -233,7 +240,10 @@ impl State {
                 for used in information.info(instruction).used_registers() {
                     if matches!(
                         used.access(),
-                        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+                        OpAccess::Write
+                            | OpAccess::CondWrite
+                            | OpAccess::ReadWrite
+                            | OpAccess::ReadCondWrite
                     ) {
                         self.set(used.register().full_register(), Value::Unknown);
                     }

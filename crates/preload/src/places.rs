@@ -183,14 +183,17 @@ fn fill(place: &Place, address: usize) {
         place.start.store(row.start, Relaxed);
         place.length.store((row.end - row.start) as u32, Relaxed);
         if let Some(Up { offset, from_frame_pointer, frame_pointer_at }) = row.up {
-            let kind = 1 | u8::from(from_frame_pointer) << 1 | u8::from(frame_pointer_at.is_some()) << 2;
+            let kind =
+                1 | u8::from(from_frame_pointer) << 1 | u8::from(frame_pointer_at.is_some()) << 2;
             place.up_kind.store(kind, Relaxed);
             place.offset.store(offset as u32, Relaxed);
             place.frame_pointer_at.store(frame_pointer_at.unwrap_or(0) as u32, Relaxed);
             if row.end - row.start <= WRAPPER_BYTES {
                 state = UNDECIDED;
             }
-            if settings::has_wrappers() && names::with_function(address, settings::is_wrapper) == Some(true) {
+            if settings::has_wrappers()
+                && names::with_place(address, settings::is_wrapper) == Some(true)
+            {
                 state = WRAPPER;
             }
         }
@@ -239,10 +242,8 @@ pub struct Chain {
 
 impl Chain {
     /// No frames.
-    pub const EMPTY: Chain = Chain {
-        links: [Link { place: None, return_at: 0, return_address: 0 }; FRAMES],
-        length: 0,
-    };
+    pub const EMPTY: Chain =
+        Chain { links: [Link { place: None, return_at: 0, return_address: 0 }; FRAMES], length: 0 };
 
     /// Whether there is nothing to decide.
     #[inline(always)]
@@ -264,15 +265,18 @@ impl Chain {
         while chain.length < FRAMES {
             // SAFETY: a return address, by the hook's contract or by the unwind row below it.
             let place = at(unsafe { (return_at as *const usize).read() });
-            let above = if place.state() == SITE { None } else { place.step(return_at, frame_pointer) };
+            let above =
+                if place.state() == SITE { None } else { place.step(return_at, frame_pointer) };
             let Some(above) = above else {
-                chain.links[chain.length] = Link { place: Some(place), return_at: usize::MAX, return_address: 0 };
+                chain.links[chain.length] =
+                    Link { place: Some(place), return_at: usize::MAX, return_address: 0 };
                 chain.length += 1;
                 break;
             };
             // SAFETY: as above, one frame higher.
             let return_address = unsafe { (above.0 as *const usize).read() };
-            chain.links[chain.length] = Link { place: Some(place), return_at: above.0, return_address };
+            chain.links[chain.length] =
+                Link { place: Some(place), return_at: above.0, return_address };
             chain.length += 1;
             (return_at, frame_pointer) = above;
         }
@@ -287,6 +291,9 @@ impl Chain {
         for (index, link) in links.iter().enumerate() {
             let place = link.place.unwrap_or(&OTHERS);
             let last = index + 1 == links.len();
+            if place.state() == WRAPPER && !last {
+                continue;
+            }
             if last || place.state() == SITE || link.still_there(stack) {
                 if !last {
                     place.decide(SITE);

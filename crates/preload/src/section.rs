@@ -45,10 +45,10 @@ pub struct Acquired {
 /// A place and a lock, looked up before the lock is taken.
 pub struct Attempt {
     what: What,
-    place: &'static Place,
     row: Option<&'static Row>,
-    /// The class is not known before the site is.
-    class_by_site: bool,
+    /// The site, or the class, is not known before the section ends. As seen before waiting: another
+    /// thread may decide the place meanwhile, but this one still stands at a wrapper.
+    undecided: bool,
 }
 
 /// Looks up where and what a hook is about to acquire.
@@ -70,7 +70,8 @@ pub fn attempt(
     };
     let what = What { class, site: site_of(writer, place), mode, kind, lock: 0 };
     let row = thread.row(writer, what);
-    Attempt { what, place, row, class_by_site }
+    let undecided = class_by_site || place.state() == places::UNDECIDED;
+    Attempt { what, row, undecided }
 }
 
 #[inline(always)]
@@ -120,7 +121,7 @@ impl Attempt {
         held.nested = nested;
         held.waited = acquired.waited;
         held.chain.clear();
-        if self.place.state() == places::UNDECIDED || self.class_by_site {
+        if self.undecided {
             held.chain = Chain::collect(stack, frame_pointer);
         }
     }
@@ -129,7 +130,9 @@ impl Attempt {
     #[cold]
     pub fn rejected(self, writer: &Writer, waited: Option<u64>) {
         let Some(row) = self.row else {
-            writer.class(self.what.class).totals[self.what.mode as usize].rejected.fetch_add(1, Relaxed);
+            writer.class(self.what.class).totals[self.what.mode as usize]
+                .rejected
+                .fetch_add(1, Relaxed);
             return;
         };
         add(&row.rejected, 1);

@@ -1,8 +1,8 @@
 //! This process's live recording: begun at the first lock, so that a shell between two programs leaves
 //! nothing behind.
 
-use core::mem::MaybeUninit;
 use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -80,7 +80,9 @@ fn is_recording() -> bool {
 
 /// Marks the end of the recording, at the process's exit.
 pub fn end() {
-    if let (true, Some(writer)) = (is_recording(), writer()) {
+    if is_recording()
+        && let Some(writer) = writer()
+    {
         writer.end();
     }
 }

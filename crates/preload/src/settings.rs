@@ -94,7 +94,9 @@ fn variable(name: &str) -> Option<&'static str> {
         let mut entry = environ;
         while !entry.is_null() && !entry.read().is_null() {
             let text = CStr::from_ptr(entry.read()).to_bytes();
-            if let Some(value) = text.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"=")) {
+            if let Some(value) =
+                text.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+            {
                 return core::str::from_utf8(value).ok();
             }
             entry = entry.add(1);

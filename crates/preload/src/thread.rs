@@ -12,6 +12,7 @@ use relatch_record::layout::{Dropped, ROW_PAGE, ROWS, Row};
 use relatch_record::sys;
 use relatch_record::writer::Writer;
 
+use crate::convert::watch::{self, Watched};
 use crate::guard::Guarded;
 use crate::section::{DEPTH, Held};
 use crate::{session, tls};
@@ -42,6 +43,12 @@ pub struct Thread {
     pub reads: [usize; READS],
     /// How many.
     pub reading: usize,
+    /// The watched locks it holds whose site is not known yet.
+    pub watched: [Watched; watch::DEPTH],
+    /// How many.
+    pub watching: usize,
+    /// Its thread id.
+    pub id: u32,
     page: Option<u32>,
     rows_used: usize,
     next: *mut Thread,
@@ -103,6 +110,8 @@ fn attach() -> Option<&'static mut Thread> {
             (*thread).running = true;
             (*thread).depth = 0;
             (*thread).reading = 0;
+            (*thread).watching = 0;
+            (*thread).id = libc::gettid() as u32;
         }
         thread
     };
@@ -141,7 +150,13 @@ impl Thread {
     }
 
     #[cold]
-    fn probe(&mut self, writer: &Writer, what: What, packed: u64, first: usize) -> Option<&'static Row> {
+    fn probe(
+        &mut self,
+        writer: &Writer,
+        what: What,
+        packed: u64,
+        first: usize,
+    ) -> Option<&'static Row> {
         for i in 0..PROBES {
             let index = (first + i) % KEYS;
             let key = self.keys[index];
@@ -237,6 +252,9 @@ pub fn only_this_one() {
     unsafe {
         while !thread.is_null() {
             (*thread).running = thread == mine;
+            if thread == mine {
+                (*thread).id = libc::gettid() as u32;
+            }
             thread = (*thread).next;
         }
     }

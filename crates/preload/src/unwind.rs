@@ -77,7 +77,8 @@ static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// Finds `_dl_find_object`. Without it (glibc before 2.35) no frame above a call is seen.
 pub fn resolve() {
     // SAFETY: a C string that lives forever.
-    FIND_OBJECT.store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }, Relaxed);
+    FIND_OBJECT
+        .store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) }, Relaxed);
 }
 
 /// The mapped file that holds an address.
@@ -177,7 +178,8 @@ fn find_fde(header: *const u8, pc: usize) -> Option<*const u8> {
         return None;
     }
     let mut cursor = Cursor { at: header };
-    let (version, frame, count, table) = (cursor.byte(), cursor.byte(), cursor.byte(), cursor.byte());
+    let (version, frame, count, table) =
+        (cursor.byte(), cursor.byte(), cursor.byte(), cursor.byte());
     // 0x3b: pairs of i32 from the header's start, what every linker writes.
     if version != 1 || table != 0x3b {
         return None;

@@ -2,18 +2,21 @@
 //!
 //! What comes out is the qualified name of the function or variable, without parameter list,
 //! return type or the qualifiers behind it, as `relatch stat` prints it and selectors match it.
-//! Otherwise it is what `c++filt -p` prints, except for lambdas: `{lambda#1}` instead of
-//! `{lambda(int)#1}`. Nothing is allocated, depth and time are bounded. A name that is not
+//! Otherwise it is what `c++filt -p` prints, except for enclosing functions and lambdas, which go
+//! without parameters as well (`f::{lambda#1}`), and `std::string`, which is never spelled out but
+//! before its constructors. Nothing is allocated, depth and time are bounded. A name that is not
 //! understood in full comes out as it went in: never a wrong name. So does the name of a C
 //! function.
 //!
 //! Sources: Itanium C++ ABI, chapter 5.1; Rust's symbol mangling, legacy and v0 (RFC 2603); how
 //! things are spelled: libiberty.
 
+mod builtin;
 mod expression;
 mod itanium;
 mod operator;
 mod output;
+mod parser;
 mod rust;
 mod rust_v0;
 #[cfg(test)]

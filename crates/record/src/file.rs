@@ -126,7 +126,8 @@ fn is_sound(recording: &Recording) -> bool {
         let sites = class.sites.iter().flat_map(|site| [&site.exclusive, &site.shared]);
         sites.chain([&class.exclusive, &class.shared])
     });
-    let locks = recording.locks.iter().flat_map(|Lock { exclusive, shared, .. }| [exclusive, shared]);
+    let locks =
+        recording.locks.iter().flat_map(|Lock { exclusive, shared, .. }| [exclusive, shared]);
     classes.chain(locks).all(|figures| figures.is_sound())
 }
 

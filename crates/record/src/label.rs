@@ -31,27 +31,20 @@ pub fn data<'o>(elf: Option<&Elf<'_>>, path: &str, address: u64, out: &'o mut [u
     label(symbol.map(|symbol| (symbol.name, symbol.start)), path, address, out)
 }
 
-fn label<'o>(
-    symbol: Option<(&[u8], u64)>,
-    path: &str,
-    address: u64,
-    out: &'o mut [u8],
-) -> &'o str {
-    let (length, offset) = match symbol {
+fn label<'o>(symbol: Option<(&[u8], u64)>, path: &str, address: u64, out: &'o mut [u8]) -> &'o str {
+    let mut end = End { out: &mut *out, length: 0 };
+    // What does not fit is cut.
+    let _ = match symbol {
         Some((name, start)) => {
-            let room = out.len().min(ROOM);
-            (demangle(name, &mut out[..room]).len(), address - start)
+            let room = end.out.len().min(ROOM);
+            end.length = demangle(name, &mut end.out[..room]).len();
+            write!(end, "+{:#x}", address - start)
         }
         None => {
             let file = path.rsplit('/').next().filter(|file| !file.is_empty());
-            let mut end = End { out: &mut *out, length: 0 };
-            // What does not fit is cut.
-            let _ = end.write_str(file.unwrap_or("[vdso]"));
-            (end.length, address)
+            write!(end, "{}+{address:#x}", file.unwrap_or("[vdso]"))
         }
     };
-    let mut end = End { out: &mut *out, length };
-    let _ = write!(end, "+{offset:#x}");
     let length = end.length;
     core::str::from_utf8(&out[..length]).unwrap_or("")
 }
@@ -85,7 +78,7 @@ mod tests {
 
     #[test]
     fn little_room() {
-        assert_eq!(code(None, "/bin/größe", 0x1234, &mut [0; 4]), "gr");
+        assert_eq!(code(None, "/bin/größe", 0x1234, &mut [0; 3]), "gr");
         assert_eq!(code(None, "/bin/x", 0x1234, &mut [0; 4]), "x+0x");
         assert_eq!(label(Some((b"_ZN1a1bEv", 16)), "", 0x30, &mut [0; LABEL]), "a::b+0x20");
         assert_eq!(label(Some((b"_ZN1a1bEv", 16)), "", 0x30, &mut []), "");

@@ -7,16 +7,14 @@
 
 pub mod clock;
 pub mod demangle;
+#[cfg(feature = "read")]
+pub mod diff;
 pub mod elf;
+#[cfg(feature = "read")]
+pub mod file;
 pub mod histogram;
 pub mod label;
 pub mod layout;
-pub mod sys;
-pub mod writer;
-#[cfg(feature = "read")]
-pub mod diff;
-#[cfg(feature = "read")]
-pub mod file;
 #[cfg(feature = "read")]
 pub mod merge;
 #[cfg(feature = "read")]
@@ -29,5 +27,7 @@ pub mod reader;
 pub mod recording;
 #[cfg(feature = "read")]
 pub mod resolve;
+pub mod sys;
 #[cfg(feature = "read")]
 pub mod times;
+pub mod writer;

@@ -375,4 +375,3 @@ fn buckets_of(page: &Bytes) -> Vec<(u16, u64)> {
     let counted = |&(_, count): &(u16, u64)| count > 0 && count < 1 << 63;
     (0..BUCKETS).map(|bucket| (bucket as u16, page.u64(bucket * 8))).filter(counted).collect()
 }
-

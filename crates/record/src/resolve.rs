@@ -63,7 +63,7 @@ pub fn recording(processes: &[Raw], now: Option<(u64, u64)>, names: &mut dyn Nam
     if let Some(first) = by_start.first() {
         let end = processes.iter().map(Raw::last_ns).max().unwrap_or(0);
         recording.environment = Environment {
-            kernel: first.kernel.clone(),
+            kernel: kernel_of(&first.kernel),
             cpu: first.cpu.clone(),
             cpus: 0,
             command: first.command.clone(),
@@ -84,6 +84,11 @@ impl Raw {
     fn last_ns(&self) -> u64 {
         self.last.1.max(self.start.1)
     }
+}
+
+/// Name and release out of `/proc/version`, which goes on with who built it.
+fn kernel_of(version: &str) -> String {
+    version.replacen(" version ", " ", 1).split(" (").next().unwrap_or(version).to_owned()
 }
 
 fn process_of(raw: &Raw) -> Process {

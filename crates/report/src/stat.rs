@@ -50,6 +50,8 @@ pub struct Layout {
     pub sort: Sort,
     /// Columns of the terminal that it goes to; `None`: as wide as it needs.
     pub width: Option<usize>,
+    /// A table of one interval of many: without the closing lines.
+    pub interim: bool,
 }
 
 /// The table.
@@ -75,7 +77,9 @@ pub fn table(recording: &Recording, layout: Layout) -> String {
     if blocks == 0 {
         out.push_str("\nno pthread locks seen\n");
     }
-    let _ = writeln!(out, "\n{}\n{}", cost_line(recording), unseen_line(recording));
+    if !layout.interim {
+        let _ = writeln!(out, "\n{}\n{}", cost_line(recording), unseen_line(recording));
+    }
     out
 }
 
@@ -302,6 +306,9 @@ fn title(out: &mut String, recording: &Recording) {
 /// What the observation cost.
 pub(crate) fn cost_line(recording: &Recording) -> String {
     let pairs = recording.total().total();
+    if pairs == 0 {
+        return "observing: no pairs".to_owned();
+    }
     let Some(cost) = recording.cost else {
         return format!("observing: {pairs} pairs; what one costs was not measured");
     };

@@ -1,14 +1,16 @@
 //! `relatch stat` for programs: json and csv. The fields are described in `docs/json-stat.md`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use relatch_record::layout::{DROPPED, Dropped};
 use relatch_record::recording::{
-    Class, Environment, Figures, Lock, Mode, Process, Recording, Site,
+    Class, Environment, Figures, Lock, Mode, Process, Recording, Site, sum_of,
 };
 use serde::Serialize;
 
+use crate::stat::{Sort, cost};
 use crate::units::csv_field;
 
 /// Version of the json.
@@ -126,8 +128,9 @@ impl Totals {
 const FIELDS: &str = "acquisitions,contended,rejected,wait_ns,wait_max_ns,wait_p50_ns,wait_p99_ns,\
                       held,hold_ns,hold_max_ns,hold_p50_ns,hold_p99_ns";
 
-/// The recording as one json document, on one line.
-pub fn json(recording: &Recording) -> String {
+/// The recording as one json document, on one line; classes and sites by cost.
+pub fn json(recording: &Recording, sort: Sort) -> String {
+    let recording = &in_order(recording, sort);
     let pairs = recording.total().total();
     let pair_ns = recording.cost.map(|cost| cost.pair_ns);
     let cost_ns = pair_ns.map(|ns| ns * pairs as f64);
@@ -197,8 +200,22 @@ const DROPPED_NAMES: [(Dropped, &str); DROPPED] = [
     (Dropped::Sections, "sections"),
 ];
 
-/// The sites as csv: one row per class, site and mode.
-pub fn csv(recording: &Recording) -> String {
+/// The most costly class first, and in each the most costly site.
+fn in_order(recording: &Recording, sort: Sort) -> Recording {
+    let mut ordered = recording.clone();
+    let key = |exclusive: &Figures, shared: &Figures, name: &str| {
+        (Reverse(cost(&sum_of([exclusive, shared]), sort)), name.to_owned())
+    };
+    ordered.classes.sort_by_cached_key(|class| key(&class.exclusive, &class.shared, &class.name));
+    for class in &mut ordered.classes {
+        class.sites.sort_by_cached_key(|site| key(&site.exclusive, &site.shared, &site.name));
+    }
+    ordered
+}
+
+/// The sites as csv: one row per class, site and mode, by cost.
+pub fn csv(recording: &Recording, sort: Sort) -> String {
+    let recording = &in_order(recording, sort);
     let mut out = format!("class,kind,site,function,file,line,module,mode,{FIELDS}\n");
     for class in &recording.classes {
         for site in &class.sites {
@@ -263,7 +280,8 @@ mod tests {
 
     #[test]
     fn json_has_the_documented_fields() {
-        let value: serde_json::Value = serde_json::from_str(&json(&recording())).unwrap();
+        let value: serde_json::Value =
+            serde_json::from_str(&json(&recording(), Sort::Wait)).unwrap();
         assert_eq!(value["schema"], SCHEMA);
         assert_eq!(value["total"]["acquisitions"], 10);
         assert_eq!(value["total"]["wait_p50_ns"], 656);
@@ -279,8 +297,23 @@ mod tests {
     }
 
     #[test]
+    fn costly_ones_come_first() {
+        let mut recording = recording();
+        let mut cheap = recording.classes[0].clone();
+        cheap.name = "a".into();
+        cheap.exclusive.wait_ns = 0;
+        cheap.sites[0].exclusive.acquisitions = 99;
+        cheap.exclusive.acquisitions = 99;
+        recording.classes.insert(0, cheap);
+        let value: serde_json::Value = serde_json::from_str(&json(&recording, Sort::Wait)).unwrap();
+        assert_eq!(value["classes"][0]["name"], "main+0x10");
+        let by_count = csv(&recording, Sort::Count);
+        assert!(by_count.lines().nth(1).unwrap().starts_with("a,"), "{by_count}");
+    }
+
+    #[test]
     fn csv_has_a_row_per_site() {
-        let text = csv(&recording());
+        let text = csv(&recording(), Sort::Wait);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0].split(',').count(), 20);

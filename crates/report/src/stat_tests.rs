@@ -192,7 +192,7 @@ fn sites_can_stand_alone_and_sort_by_each_cost() {
         class("d", Kind::Mutex, vec![site("g+0x1", b, none())]),
     ]);
     let first = |sort| {
-        let lines = lines(&recording, Layout { by: By::Site, sort, width: None });
+        let lines = lines(&recording, Layout { by: By::Site, sort, ..Layout::default() });
         (lines[5].clone(), lines.len())
     };
     assert!(first(Sort::Wait).0.ends_with("  f+0x1 lru.cc:123"));
@@ -221,6 +221,8 @@ fn names_are_cut_for_a_terminal_alone() {
 fn nothing_seen_is_said() {
     let text = table(&recording(Vec::new()), Layout::default());
     assert!(text.contains("no pthread locks seen") && text.contains("not seen: "));
+    let interim = table(&recording(Vec::new()), Layout { interim: true, ..Layout::default() });
+    assert!(!interim.contains("not seen: ") && !interim.contains("observing"));
 }
 
 #[test]
@@ -233,6 +235,7 @@ fn what_was_dropped_is_said() {
         line.contains("5 acquisitions without a row") && line.contains("2 recursive"),
         "{line}"
     );
+    recording.classes.push(class("c", Kind::Mutex, vec![site("f", some(1, 0, 0), Figures::NONE)]));
     recording.cost = None;
     assert!(cost_line(&recording).contains("not measured"));
 }

@@ -5,8 +5,14 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 use crate::{quantile, summary};
 
-/// Resamples that an interval is made of.
+/// Resamples that an interval is made of, unless the samples are large.
 pub const RESAMPLES: usize = 10_000;
+
+/// Resamples of samples so large that more would take minutes.
+pub const FEWEST: usize = 1000;
+
+/// Numbers drawn for one interval, about.
+const DRAWN: usize = 200_000_000;
 
 /// Interval of `ln(statistic(test) / statistic(reference))`, by drawing both samples again from
 /// themselves. The statistic must be positive, as the mean of positive samples is.
@@ -24,7 +30,8 @@ pub fn log_ratio(
 ) -> (f64, f64) {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut drawn = [vec![0.0; test.len()], vec![0.0; reference.len()]];
-    let mut ratios: Vec<f64> = (0..RESAMPLES)
+    let resamples = (DRAWN / (test.len() + reference.len())).clamp(FEWEST, RESAMPLES);
+    let mut ratios: Vec<f64> = (0..resamples)
         .map(|_| {
             for (drawn, sample) in drawn.iter_mut().zip([test, reference]) {
                 drawn.fill_with(|| sample[below(&mut random, sample.len())]);

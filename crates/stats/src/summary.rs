@@ -30,7 +30,8 @@ impl Summary {
             min: sorted[0],
             max: sorted[sorted.len() - 1],
             median: median_of_sorted(&sorted),
-            mean: mean(samples),
+            // Rounding must not put the mean of equal samples beside them.
+            mean: mean(samples).clamp(sorted[0], sorted[sorted.len() - 1]),
             sd: sd(samples),
         })
     }
@@ -41,11 +42,12 @@ pub fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / samples.len() as f64
 }
 
-/// Standard deviation with `n - 1` below the line; 0 for fewer than two samples.
+/// Standard deviation with `n - 1` below the line; 0 for fewer than two samples and for equal ones.
 ///
 /// In two passes: sums of squares lose all digits of a small spread on a large mean.
 pub fn sd(samples: &[f64]) -> f64 {
-    if samples.len() < 2 {
+    // Of equal samples the mean is rounded, and their distance from it would be noise.
+    if samples.iter().all(|x| *x == samples[0]) {
         return 0.0;
     }
     let mean = mean(samples);
@@ -100,6 +102,12 @@ mod tests {
     fn a_small_spread_on_a_large_mean_keeps_its_digits() {
         let far: Vec<f64> = [1.0, 2.0, 3.0, 4.0].iter().map(|x| x + 1e9).collect();
         assert!((sd(&far) - 1.2909944487358056).abs() < 1e-9);
+    }
+
+    #[test]
+    fn equal_samples_have_no_spread_at_all() {
+        let summary = Summary::of(&[0.001; 70]).unwrap();
+        assert_eq!((summary.mean, summary.sd), (0.001, 0.0));
     }
 
     #[test]

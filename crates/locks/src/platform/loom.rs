@@ -7,18 +7,16 @@
 //!   possible moment of running out is explored.
 //! - [`Platform::now`] stands still or leaps, as [`Patience`] says, since real time would make
 //!   executions differ from each other.
-//! - Sleepers are kept in a queue behind a model mutex, as the kernel keeps them behind a bucket
-//!   lock. Waking therefore orders memory here, which [`Word::wake`] does not promise; the locks
-//!   must not rely on it, and a spinning or uncontended path that did would be found, a sleeping
-//!   one not.
+//! - Waking orders memory from the waker to the one woken, which [`Word::wake`] does not promise: a
+//!   lock that relied on it would be found only where a thread did not have to sleep.
 //! - Spinning a bounded number of rounds is looking once; more rounds show nothing new.
 
 use std::cell::Cell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64 as StdAtomicU64, Ordering as StdOrdering};
 use std::vec::Vec;
 
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use loom::sync::{Condvar, Mutex};
 
 use super::{Clock, Deadline, Platform, Word};
 
@@ -72,25 +70,45 @@ impl Platform for Loom {
     }
 }
 
+/// A thread asleep on a word.
+#[derive(Debug)]
+struct Sleeper {
+    ticket: u32,
+    /// Whom to unpark; nobody if the thread has a deadline, since then it never blocks.
+    thread: Option<loom::thread::Thread>,
+}
+
 /// The threads asleep on one word, in order of arrival.
+///
+/// This is bookkeeping outside of the model: the checker sees no access to it. That is sound since
+/// every access directly follows a read-modify-write of the word itself, with no step of another
+/// thread in between: the checker orders those, and explores every order.
 #[derive(Debug, Default)]
 struct Sleepers {
-    tickets: Vec<u32>,
+    queue: Vec<Sleeper>,
     next: u32,
 }
 
 impl Sleepers {
-    fn arrive(&mut self) -> u32 {
+    fn arrive(&mut self, thread: Option<loom::thread::Thread>) -> u32 {
         let ticket = self.next;
         self.next += 1;
-        self.tickets.push(ticket);
+        self.queue.push(Sleeper { ticket, thread });
         ticket
     }
     fn contains(&self, ticket: u32) -> bool {
-        self.tickets.contains(&ticket)
+        self.queue.iter().any(|sleeper| sleeper.ticket == ticket)
     }
     fn leave(&mut self, ticket: u32) {
-        self.tickets.retain(|other| *other != ticket);
+        self.queue.retain(|sleeper| sleeper.ticket != ticket);
+    }
+    fn wake(&mut self, count: u32) {
+        let woken = self.queue.len().min(count as usize);
+        for sleeper in self.queue.drain(..woken) {
+            if let Some(thread) = sleeper.thread {
+                thread.unpark();
+            }
+        }
     }
 }
 
@@ -101,18 +119,13 @@ macro_rules! loom_word {
         pub struct $name {
             value: $atomic,
             sleepers: Mutex<Sleepers>,
-            woken: Condvar,
         }
 
         impl Word for $name {
             type Value = $value;
 
             fn new(value: $value) -> Self {
-                $name {
-                    value: $atomic::new(value),
-                    sleepers: Mutex::new(Sleepers::default()),
-                    woken: Condvar::new(),
-                }
+                $name { value: $atomic::new(value), sleepers: Mutex::new(Sleepers::default()) }
             }
             fn load(&self, order: Ordering) -> $value {
                 self.value.load(order)
@@ -182,31 +195,37 @@ macro_rules! loom_word {
             }
 
             fn park_until(&self, seen: $value, deadline: Option<Deadline>) -> bool {
-                let mut sleepers = self.sleepers.lock().unwrap();
-                // Relaxed: whoever changed the word and then took the mutex to wake is seen through
-                // the mutex; whoever takes it later finds the ticket.
-                if self.value.load(Ordering::Relaxed) as u32 != seen as u32 {
+                if self.latest() as u32 != seen as u32 {
                     return true;
                 }
-                let ticket = sleepers.arrive();
                 if deadline.is_some() {
-                    drop(sleepers);
+                    let ticket = self.sleepers.lock().unwrap().arrive(None);
+                    self.latest();
                     let mut sleepers = self.sleepers.lock().unwrap();
                     let woken = !sleepers.contains(ticket);
                     sleepers.leave(ticket);
                     return woken;
                 }
-                while sleepers.contains(ticket) {
-                    sleepers = self.woken.wait(sleepers).unwrap();
+                let this = loom::thread::current();
+                let ticket = self.sleepers.lock().unwrap().arrive(Some(this));
+                while self.sleepers.lock().unwrap().contains(ticket) {
+                    loom::thread::park();
                 }
                 true
             }
             fn wake(&self, count: u32) {
-                let mut sleepers = self.sleepers.lock().unwrap();
-                let woken = sleepers.tickets.len().min(count as usize);
-                if woken > 0 {
-                    sleepers.tickets.drain(..woken);
-                    self.woken.notify_all();
+                self.latest();
+                self.sleepers.lock().unwrap().wake(count);
+            }
+        }
+
+        impl $name {
+            /// The value at this moment, by a read-modify-write that never writes anything new and
+            /// orders nothing.
+            fn latest(&self) -> $value {
+                let (same, relaxed) = ($value::MAX, Ordering::Relaxed);
+                match self.value.compare_exchange(same, same, relaxed, relaxed) {
+                    Ok(value) | Err(value) => value,
                 }
             }
         }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub mod busted;
+pub mod checked;
 pub mod twin;
 
 use relatch::platform::{Clock, Deadline};
@@ -14,6 +15,9 @@ pub enum Op {
     Lock,
     TryLock,
     LockUntil,
+    /// Once more after the release, if that needs no waiting.
+    LockAgain,
+    /// Once more after the release, waiting.
     LockTwice,
     Read,
     TryRead,
@@ -21,15 +25,17 @@ pub enum Op {
     ReadRecursive,
     TryReadRecursive,
     ReadThenRecursive,
+    ReadAgain,
     ReadTwice,
     Write,
     TryWrite,
     WriteUntil,
+    WriteAgain,
     WriteTwice,
     Downgrade,
 }
 
-pub const MUTEX_OPS: &[Op] = &[Op::Lock, Op::TryLock, Op::LockUntil, Op::LockTwice];
+pub const MUTEX_OPS: &[Op] = &[Op::Lock, Op::TryLock, Op::LockUntil, Op::LockAgain, Op::LockTwice];
 pub const RW_OPS: &[Op] = &[
     Op::Read,
     Op::TryRead,
@@ -37,10 +43,12 @@ pub const RW_OPS: &[Op] = &[
     Op::ReadRecursive,
     Op::TryReadRecursive,
     Op::ReadThenRecursive,
+    Op::ReadAgain,
     Op::ReadTwice,
     Op::Write,
     Op::TryWrite,
     Op::WriteUntil,
+    Op::WriteAgain,
     Op::WriteTwice,
     Op::Downgrade,
 ];
@@ -79,7 +87,7 @@ impl<L: RawMutex + 'static> Subject for OneMode<L> {
 
     fn perform(&self, op: Op, data: &impl Data, deadline: Deadline) -> u32 {
         let held = match op {
-            Op::Lock | Op::LockTwice => {
+            Op::Lock | Op::LockTwice | Op::LockAgain => {
                 self.0.lock();
                 true
             }
@@ -93,7 +101,11 @@ impl<L: RawMutex + 'static> Subject for OneMode<L> {
         data.change();
         // SAFETY: acquired above.
         unsafe { self.0.unlock() };
-        if op == Op::LockTwice { 1 + self.perform(Op::Lock, data, deadline) } else { 1 }
+        1 + match op {
+            Op::LockTwice => self.perform(Op::Lock, data, deadline),
+            Op::LockAgain => self.perform(Op::TryLock, data, deadline),
+            _ => 0,
+        }
     }
 
     fn is_at_rest(&self) -> bool {
@@ -118,7 +130,7 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
         let lock = &self.0;
         let yes = |()| true;
         let shared = match op {
-            Op::Read | Op::ReadTwice | Op::ReadThenRecursive => yes(lock.read()),
+            Op::Read | Op::ReadAgain | Op::ReadTwice | Op::ReadThenRecursive => yes(lock.read()),
             Op::TryRead => lock.try_read(),
             Op::ReadUntil => lock.read_until(deadline),
             Op::ReadRecursive => yes(lock.read_recursive()),
@@ -132,18 +144,17 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
                 data.look();
                 // SAFETY: acquired above.
                 unsafe { lock.read_unlock() };
-                assert!(lock.try_read_recursive(), "a reader is inside: this one");
-                data.look();
-                // SAFETY: acquired above.
-                unsafe { lock.read_unlock() };
-                data.look();
             }
             // SAFETY: acquired above.
             unsafe { lock.read_unlock() };
-            return if op == Op::ReadTwice { self.perform(Op::Read, data, deadline) } else { 0 };
+            return match op {
+                Op::ReadTwice => self.perform(Op::Read, data, deadline),
+                Op::ReadAgain => self.perform(Op::TryRead, data, deadline),
+                _ => 0,
+            };
         }
         let exclusive = match op {
-            Op::Write | Op::WriteTwice | Op::Downgrade => yes(lock.write()),
+            Op::Write | Op::WriteAgain | Op::WriteTwice | Op::Downgrade => yes(lock.write()),
             Op::TryWrite => lock.try_write(),
             Op::WriteUntil => lock.write_until(deadline),
             _ => false,
@@ -151,7 +162,6 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
         if !exclusive {
             return 0;
         }
-        assert!(lock.is_write_locked());
         data.change();
         if op == Op::Downgrade {
             // SAFETY: acquired above.
@@ -163,7 +173,11 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
         }
         // SAFETY: acquired above.
         unsafe { lock.write_unlock() };
-        if op == Op::WriteTwice { 1 + self.perform(Op::Write, data, deadline) } else { 1 }
+        1 + match op {
+            Op::WriteTwice => self.perform(Op::Write, data, deadline),
+            Op::WriteAgain => self.perform(Op::TryWrite, data, deadline),
+            _ => 0,
+        }
     }
 
     fn is_at_rest(&self) -> bool {

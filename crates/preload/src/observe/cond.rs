@@ -21,7 +21,12 @@ pub(super) const HOOKS: Hooks<3> = [
 
 /// Waiting is a cancellation point: a cancelled thread unwinds through these frames, and its clean-up
 /// handlers release the mutex without a section.
-fn waiting(mutex: Mutex, stack: usize, frame_pointer: usize, wait: impl FnOnce() -> c_int) -> c_int {
+fn waiting(
+    mutex: Mutex,
+    stack: usize,
+    frame_pointer: usize,
+    wait: impl FnOnce() -> c_int,
+) -> c_int {
     let lock = mutex as usize;
     let Some((thread, writer)) = observed() else { return wait() };
     if let Some(ended) = section::end(thread, writer, lock, stack) {

@@ -2,9 +2,9 @@
 //! of functions are printed, and in the parameters of templates, where they are only passed over.
 
 use super::Unsupported;
-use super::itanium::{Done, Parser};
+use super::builtin::{Written, builtin};
 use super::operator::{Operands, operator};
-use super::types::{Written, builtin};
+use super::parser::{Done, Last, Parser};
 
 impl Parser<'_, '_, '_> {
     /// `L TYPE VALUE E`: `true`, `8u`, `(Color)2`.
@@ -133,12 +133,12 @@ impl Parser<'_, '_, '_> {
                 self.expression()
             }
             b"on" => {
-                self.part(super::itanium::Last::None)?;
+                self.part(Last::None)?;
                 self.arguments_if_any()
             }
             b"sr" => {
                 self.whole_type()?;
-                self.part(super::itanium::Last::None)?;
+                self.part(Last::None)?;
                 self.arguments_if_any()
             }
             b"nw" | b"na" => {

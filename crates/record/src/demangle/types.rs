@@ -3,7 +3,8 @@
 //! type again.
 
 use super::Unsupported;
-use super::itanium::{Done, Last, Parser, Stands};
+use super::builtin::builtin;
+use super::parser::{Done, Last, Parser, Stands};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
@@ -358,9 +359,9 @@ impl Parser<'_, '_, '_> {
                 let size = self.number()?;
                 self.expect(b'_')?;
                 self.half(half)?;
-                if half == Half::Left && self.silent == 0 {
+                if half == Half::Left {
                     self.print(b" __vector(")?;
-                    self.output.push_number(size as u64)?;
+                    self.print_number(size as u64)?;
                     self.print(b")")?;
                 }
                 return Ok(true);
@@ -369,17 +370,16 @@ impl Parser<'_, '_, '_> {
                 self.at += 2;
                 let bits = self.number()?;
                 let suffix = self.peek();
+                if !(matches!(suffix, b'_' | b'x') || (suffix == b'b' && bits == 16)) {
+                    return Err(Unsupported);
+                }
                 self.at += 1;
-                if half == Half::Left && self.silent == 0 {
-                    match (suffix, bits) {
-                        (b'b', 16) => self.print(b"std::bfloat16_t")?,
-                        (b'_' | b'x', _) => {
-                            self.print(b"_Float")?;
-                            self.output.push_number(bits as u64)?;
-                            self.print(if suffix == b'x' { b"x" } else { b"" })?;
-                        }
-                        _ => return Err(Unsupported),
-                    }
+                if half == Half::Left && suffix == b'b' {
+                    self.print(b"std::bfloat16_t")?;
+                } else if half == Half::Left {
+                    self.print(b"_Float")?;
+                    self.print_number(bits as u64)?;
+                    self.print(if suffix == b'x' { b"x" } else { b"" })?;
                 }
                 return Ok(false);
             }
@@ -429,46 +429,4 @@ impl Parser<'_, '_, '_> {
         self.at = back;
         shape
     }
-}
-
-/// How a number of a builtin type is written as a template argument.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// With this behind it.
-    Suffix(&'static [u8]),
-    /// `true` or `false`.
-    Bool,
-    /// In square brackets behind the type in round ones.
-    Float,
-    /// Behind the type in round brackets.
-    Cast,
-}
-
-/// Name, and how its values are written, of a type that has a letter of its own.
-pub(crate) fn builtin(code: u8) -> Option<(&'static [u8], Written)> {
-    use Written::{Bool, Cast, Float, Suffix};
-    Some(match code {
-        b'v' => (b"void", Cast),
-        b'w' => (b"wchar_t", Cast),
-        b'b' => (b"bool", Bool),
-        b'c' => (b"char", Cast),
-        b'a' => (b"signed char", Cast),
-        b'h' => (b"unsigned char", Cast),
-        b's' => (b"short", Cast),
-        b't' => (b"unsigned short", Cast),
-        b'i' => (b"int", Suffix(b"")),
-        b'j' => (b"unsigned int", Suffix(b"u")),
-        b'l' => (b"long", Suffix(b"l")),
-        b'm' => (b"unsigned long", Suffix(b"ul")),
-        b'x' => (b"long long", Suffix(b"ll")),
-        b'y' => (b"unsigned long long", Suffix(b"ull")),
-        b'n' => (b"__int128", Cast),
-        b'o' => (b"unsigned __int128", Cast),
-        b'f' => (b"float", Float),
-        b'd' => (b"double", Float),
-        b'e' => (b"long double", Float),
-        b'g' => (b"__float128", Float),
-        b'z' => (b"...", Cast),
-        _ => return None,
-    })
 }

@@ -75,9 +75,9 @@ impl Family {
     pub fn rounds(self, noise: &mut Noise, rounds: usize, effects: &[f64]) -> Vec<Vec<f64>> {
         let step_at = noise.uniform() * (rounds * effects.len()) as f64;
         let (mut wander, mut run) = (0.0, 0.0);
-        let mut arms = vec![vec![0.0; rounds]; effects.len()];
+        let mut arms = vec![Vec::with_capacity(rounds); effects.len()];
         let mut order: Vec<usize> = (0..effects.len()).collect();
-        for round in 0..rounds {
+        for _ in 0..rounds {
             noise.shuffle(&mut order);
             for &arm in &order {
                 let log = match self {
@@ -94,7 +94,7 @@ impl Family {
                         0.02 * noise.normal() + 0.004 * run + wander + step
                     }
                 };
-                arms[arm][round] = effects[arm] * log.exp();
+                arms[arm].push(effects[arm] * log.exp());
                 run += 1.0;
             }
         }

@@ -8,6 +8,9 @@
 //! - the median of an even number of points is the upper one of the middle two, as until 2017;
 //! - a plot has as many rows as the *last* dataset needs: points stacked higher are not drawn.
 //!
+//! Not kept is the sum of squares in one pass, as until 2017: it prints wrong last digits where the mean
+//! is more than a thousand times the spread, and `-nan` for equal points.
+//!
 //! What it lacks is in [`crate::unpaired`]. Source: usr.bin/ministat in the FreeBSD source tree.
 
 mod block;
@@ -57,7 +60,7 @@ impl Dataset {
         Some(Dataset {
             name: name.into(),
             n: points.len(),
-            mean: summary::mean(points),
+            mean: summary::mean(points).clamp(sorted[0], sorted[sorted.len() - 1]),
             sd: summary::sd(points),
             min: Some(sorted[0]),
             max: Some(sorted[sorted.len() - 1]),

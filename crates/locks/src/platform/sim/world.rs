@@ -93,8 +93,10 @@ impl World {
         let mut inner = self.inner.borrow_mut();
         inner.steps += 1;
         inner.time += 1 + inner.below(20);
-        if inner.below(512) == 0 {
-            let until = inner.time + inner.below(MAX_STALL_NS);
+        if inner.below(2048) == 0 {
+            // Of any order of magnitude, each as likely.
+            let longest = MAX_STALL_NS >> inner.below(16);
+            let until = inner.time + inner.below(longest);
             drop(inner);
             return self.block(Blocked::Asleep { until });
         }
@@ -267,7 +269,7 @@ pub fn run<'a>(seed: u64, threads: Vec<Box<dyn FnOnce() + 'a>>) -> Run {
     let mut coroutines = Threads(Vec::new());
     for (index, body) in threads.into_iter().enumerate() {
         let stack = DefaultStack::new(STACK_BYTES).expect("memory for a simulated thread's stack");
-        let enter = |yielder: &Yielder<(), ()>, ()| {
+        let enter = move |yielder: &Yielder<(), ()>, ()| {
             yielders[index].set(yielder);
             World::with(|world| world.yielder.set(yielder));
             body();

@@ -1,0 +1,221 @@
+//! `pthread_cond_*` for converted mutexes.
+//!
+//! glibc's wait releases the mutex from inside, past these hooks, so a converted mutex needs a condition
+//! variable of our own: a counter that a signal raises and waiters sleep on, as long as it stays what it
+//! was while they held the mutex.
+//!
+//! | bytes | here | glibc has there |
+//! |---|---|---|
+//! | 0..4 | signals so far | `__wseq` |
+//! | 4..8 | waiters | `__wseq` |
+//! | 32..36 | [`OURS`] | `__g1_orig_size`, whose two low bits are a lock that is never 3 |
+//! | 36..40 | as glibc has it | `__wrefs`: bit 1 says `CLOCK_MONOTONIC`, bits 3.. count waiters |
+//!
+//! # Rules
+//! 1. A condition variable becomes ours when a thread waits on it with a converted mutex, and glibc's
+//!    again when one waits with another mutex and nobody sleeps here.
+//! 2. A waiter counts itself before it releases the mutex; whoever then changes the condition under the
+//!    mutex sees it.
+//! 3. A signal raises the counter before it wakes, so a waiter that does not sleep yet stays awake.
+//! 4. A waiter takes itself off before it acquires the mutex again, so destroying may wait for that.
+
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use libc::clockid_t;
+use relatch::Deadline;
+use relatch::platform::Word;
+use relatch_plan::Algorithm;
+
+use super::mutex::{acquire_again, deadline, decided, release};
+use super::{Decision, Hook, Hooks};
+use crate::slots::{Cond, Mutex, Symbol, Time, real};
+
+pub(super) const HOOKS: Hooks<6> = [
+    (Symbol::CondWait, Hook(wait as *const ())),
+    (Symbol::CondTimedwait, Hook(timedwait as *const ())),
+    (Symbol::CondClockwait, Hook(clockwait as *const ())),
+    (Symbol::CondSignal, Hook(signal as *const ())),
+    (Symbol::CondBroadcast, Hook(broadcast as *const ())),
+    (Symbol::CondDestroy, Hook(destroy as *const ())),
+];
+
+/// Marks a condition variable of ours.
+const OURS: u32 = 0x7265_6c03;
+/// How long a waiter stays away that found glibc's waiters on its condition variable.
+const AWAY_NS: u64 = 1_000_000;
+
+#[inline(always)]
+fn word<'a>(cond: Cond, offset: usize) -> &'a AtomicU32 {
+    // SAFETY: four aligned bytes of the program's condition variable.
+    unsafe { &*cond.cast::<u8>().add(offset).cast() }
+}
+
+fn signals<'a>(cond: Cond) -> &'a AtomicU32 {
+    word(cond, 0)
+}
+
+fn waiters<'a>(cond: Cond) -> &'a AtomicU32 {
+    word(cond, 4)
+}
+
+fn mark<'a>(cond: Cond) -> &'a AtomicU32 {
+    word(cond, 32)
+}
+
+fn glibc_refs<'a>(cond: Cond) -> &'a AtomicU32 {
+    word(cond, 36)
+}
+
+fn is_ours(cond: Cond) -> bool {
+    // Acquire, pairs with the release in `become_ours`.
+    mark(cond).load(Acquire) == OURS
+}
+
+/// Rule 1. Called with the mutex held, which orders it against the other waiters. False while threads
+/// wait in glibc: they began before the mutex was converted.
+fn become_ours(cond: Cond) -> bool {
+    if is_ours(cond) {
+        return true;
+    }
+    if glibc_refs(cond).load(Acquire) >> 3 != 0 {
+        return false;
+    }
+    signals(cond).store(0, Relaxed);
+    waiters(cond).store(0, Relaxed);
+    // Release, pairs with the acquire in `is_ours`.
+    mark(cond).store(OURS, Release);
+    true
+}
+
+/// Rule 1, the way back.
+fn become_glibc(cond: Cond) {
+    if is_ours(cond) && waiters(cond).load(Acquire) == 0 {
+        // SAFETY: nobody sleeps here, so these are bytes of the program's condition variable that
+        // glibc expects to be zero before its first waiter.
+        unsafe { cond.cast::<u8>().write_bytes(0, 36) };
+    }
+}
+
+/// Waits with a converted mutex.
+fn sleep(
+    cond: Cond,
+    mutex: Mutex,
+    algorithm: Algorithm,
+    until: Option<Result<Deadline, c_int>>,
+) -> c_int {
+    let until = match until {
+        Some(Err(code)) => return code,
+        Some(Ok(deadline)) => Some(deadline),
+        None => None,
+    };
+    if !become_ours(cond) {
+        // A wake-up without a reason, which POSIX allows; a little later, so as not to burn time.
+        release(mutex, algorithm);
+        let nobody = AtomicU32::new(0);
+        let away = Deadline::after::<relatch::Native>(AWAY_NS);
+        nobody.park_until(0, Some(away));
+        acquire_again(mutex, algorithm);
+        return 0;
+    }
+    // Relaxed: rule 2; the mutex orders both against a signal under it.
+    waiters(cond).fetch_add(1, Relaxed);
+    let seen = signals(cond).load(Relaxed);
+    release(mutex, algorithm);
+    let mut code = 0;
+    // Acquire, pairs with the raise in `wake`.
+    while signals(cond).load(Acquire) == seen {
+        if !signals(cond).park_until(seen, until) {
+            code = libc::ETIMEDOUT;
+            break;
+        }
+    }
+    // Release, pairs with the acquire in `destroy`: the last access to the condition variable.
+    waiters(cond).fetch_sub(1, Release);
+    acquire_again(mutex, algorithm);
+    code
+}
+
+fn wake(cond: Cond, count: u32) {
+    // Rule 2: a waiter that this signal is for has counted itself.
+    if waiters(cond).load(Acquire) != 0 {
+        // Rule 3. Release, pairs with the acquire in `sleep`.
+        signals(cond).fetch_add(1, Release);
+        signals(cond).wake(count);
+    }
+}
+
+unsafe extern "C-unwind" fn wait(cond: Cond, mutex: Mutex) -> c_int {
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        return sleep(cond, mutex, algorithm, None);
+    }
+    // SAFETY: the program's own call.
+    waited(cond, mutex, || unsafe { real::cond_wait(cond, mutex) })
+}
+
+unsafe extern "C-unwind" fn timedwait(cond: Cond, mutex: Mutex, until: Time) -> c_int {
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        // Bit 1, set by pthread_cond_init from its attributes.
+        let monotonic = glibc_refs(cond).load(Relaxed) & 2 != 0;
+        let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+        return sleep(cond, mutex, algorithm, Some(deadline(clock, until)));
+    }
+    // SAFETY: the program's own call.
+    waited(cond, mutex, || unsafe { real::cond_timedwait(cond, mutex, until) })
+}
+
+unsafe extern "C-unwind" fn clockwait(
+    cond: Cond,
+    mutex: Mutex,
+    clock: clockid_t,
+    until: Time,
+) -> c_int {
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        return sleep(cond, mutex, algorithm, Some(deadline(clock, until)));
+    }
+    // SAFETY: the program's own call.
+    waited(cond, mutex, || unsafe { real::cond_clockwait(cond, mutex, clock, until) })
+}
+
+/// Waits with a mutex that is glibc's; it may have been converted meanwhile, which glibc, acquiring it
+/// again from inside, does not know.
+fn waited(cond: Cond, mutex: Mutex, wait: impl FnOnce() -> c_int) -> c_int {
+    become_glibc(cond);
+    let code = wait();
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        // SAFETY: glibc's wait came back with its mutex.
+        unsafe { real::mutex_unlock(mutex) };
+        acquire_again(mutex, algorithm);
+    }
+    code
+}
+
+unsafe extern "C" fn signal(cond: Cond) -> c_int {
+    if is_ours(cond) {
+        wake(cond, 1);
+        return 0;
+    }
+    // SAFETY: the program's own call.
+    unsafe { real::cond_signal(cond) }
+}
+
+unsafe extern "C" fn broadcast(cond: Cond) -> c_int {
+    if is_ours(cond) {
+        wake(cond, i32::MAX as u32);
+        return 0;
+    }
+    // SAFETY: the program's own call.
+    unsafe { real::cond_broadcast(cond) }
+}
+
+/// POSIX allows destroying as soon as nobody is blocked, while those who were woken are still leaving.
+unsafe extern "C" fn destroy(cond: Cond) -> c_int {
+    if is_ours(cond) {
+        // Acquire, pairs with the release in `sleep`.
+        waiters(cond).spin_until(Acquire, |waiters| waiters == 0);
+        become_glibc(cond);
+    }
+    // SAFETY: the program's own call.
+    unsafe { real::cond_destroy(cond) }
+}
