@@ -1,11 +1,63 @@
 //! `relatch demo`.
 
+use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Arguments of `relatch demo`.
-#[derive(clap::Args)]
-pub struct Args {}
+use relatch_experiment::demo::{Demo, Scene};
+use relatch_experiment::interrupt;
+use relatch_experiment::outcome::Ended;
+use relatch_report::stat::{self, Layout};
+use relatch_report::{prose, trial::Trial};
 
-pub fn run(_args: Args) -> Result<ExitCode, String> {
-    Err("not available yet".into())
+use crate::progress::Progress;
+use crate::{output, preload};
+
+static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample"));
+static SOURCE: &[u8] = include_bytes!("../sample/cache.c");
+
+/// See the way from a program to a verdict, on a small program that relatch brings along
+///
+/// Takes half a minute. Observes the program, tries other locks on it and says what came of it; shows
+/// each command as you would type it for a program of yours.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Leave the program and its source in DIR
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, String> {
+    let demo = Demo {
+        program: PROGRAM,
+        source: SOURCE,
+        library: preload::unpack()?,
+        keep: args.keep,
+    };
+    let progress = Progress::new(std::io::stderr().is_terminal());
+    let width = output::width();
+    let mut shown = Ok(());
+    let ended = demo.run(&mut |scene| {
+        let text = match &scene {
+            Scene::Event(event) => return progress.show(event),
+            Scene::Step(title) => Ok(prose::title(title)),
+            Scene::Text(text) => Ok(prose::paragraph(text, width)),
+            Scene::Command(command) => Ok(prose::command(command)),
+            Scene::Recording(recording) => {
+                let layout = Layout { width: Some(width), ..Layout::default() };
+                Ok(stat::table(recording, layout))
+            }
+            Scene::Outcome(outcome) => {
+                progress.end();
+                Trial::read(&outcome.to_json()).map(|trial| trial.table(width))
+            }
+        };
+        let now = text.and_then(|text| output::show(&format!("{text}\n")));
+        shown = std::mem::replace(&mut shown, Ok(())).and(now);
+    })?;
+    shown?;
+    Ok(match ended {
+        Ended::Interrupt => ExitCode::from(interrupt::EXIT_CODE),
+        _ => ExitCode::SUCCESS,
+    })
 }

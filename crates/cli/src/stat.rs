@@ -214,7 +214,9 @@ fn show(args: &Args, recording: &Recording, layout: Layout, table: &mut dyn Writ
     let _ = match args.format {
         Format::Table => table.write_all(stat::table(recording, layout).as_bytes()),
         Format::Json => writeln!(std::io::stdout(), "{}", stat_json::json(recording, layout.sort)),
-        Format::Csv => std::io::stdout().write_all(stat_json::csv(recording, layout.sort).as_bytes()),
+        Format::Csv => {
+            std::io::stdout().write_all(stat_json::csv(recording, layout.sort).as_bytes())
+        }
     };
 }
 

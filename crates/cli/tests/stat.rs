@@ -154,7 +154,8 @@ fn counts_are_exact_however_the_program_ends() {
     let json = place.json(&["--", "./program"]);
     assert_eq!(class(&json, "first+0x0")["exclusive"]["acquisitions"], 4000);
     assert_eq!(class(&json, "pair+0x28")["exclusive"]["acquisitions"], 2000);
-    let rwlock = json["classes"].as_array().unwrap().iter().find(|c| c["kind"] == "rwlock").unwrap();
+    let rwlock =
+        json["classes"].as_array().unwrap().iter().find(|c| c["kind"] == "rwlock").unwrap();
     assert!(rwlock["name"].as_str().unwrap().starts_with("make+0x"), "{rwlock}");
     assert_eq!((&rwlock["locks"], &rwlock["origin"]), (&1.into(), &"init".into()));
     let site = sites(&json, "outer")[0];
@@ -212,7 +213,12 @@ fn locks_can_be_told_apart() {
 #[test]
 fn other_executables_can_be_left_out() {
     let place = Place::new();
-    assert!(place.json(&["--only", "other*", "--", "./program"])["classes"].as_array().unwrap().is_empty());
+    assert!(
+        place.json(&["--only", "other*", "--", "./program"])["classes"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
     assert_counts(&place.json(&["--only", "prog*", "--", "./program"]), 1);
 }
 
@@ -265,7 +271,17 @@ fn windows_and_intervals_are_differences() {
     let place = Place::new();
     let started = Instant::now();
     let (child, mut out) = place.start(&[
-        "--delay", "300ms", "--duration", "600ms", "-I", "200ms", "--format", "json", "--", "./program", "wait",
+        "--delay",
+        "300ms",
+        "--duration",
+        "600ms",
+        "-I",
+        "200ms",
+        "--format",
+        "json",
+        "--",
+        "./program",
+        "wait",
     ]);
     wait_for_line(&mut out, "worked");
     let mut lines = Vec::new();
@@ -306,6 +322,9 @@ fn what_keeps_the_library_out_is_told() {
     assert_eq!(output.status.code(), Some(3));
     let told = text(&output.stderr);
     assert!(told.contains("no pthread locks seen") && told.contains("statically linked"), "{told}");
+    let output = place.run(&["--", "sh", "-c", "./static wait & sleep 1; kill $!"]);
+    let told = text(&output.stderr);
+    assert!(told.contains("set-user-ID programs (here: ") && told.contains("/static)"), "{told}");
     assert!(text(&place.run(&["--", "true"]).stderr).contains("no process took a pthread lock"));
 }
 

@@ -11,7 +11,7 @@ use crate::interpose;
 /// Reads process groups, one per line, until the other end of the pipe is closed, by whatever ended
 /// that process; then ends the last one named, unless it is 0, and removes the directory.
 const SCRIPT: &str = "trap '' INT TERM HUP; group=0; while read -r line; do group=$line; done; \
-                      [ \"$group\" = 0 ] || kill -KILL -- \"-$group\"; rm -rf -- \"$1\"";
+                      [ \"$group\" = 0 ] || kill -s KILL -- \"-$group\"; rm -rf -- \"$1\"";
 
 /// The guard; it ends when this is dropped.
 #[derive(Debug)]

@@ -22,6 +22,7 @@
 pub mod affinity;
 mod analysis;
 mod arm;
+pub mod demo;
 mod guard;
 pub mod interpose;
 pub mod interrupt;

@@ -113,6 +113,7 @@ impl Observation {
         let epoch_ns = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
         let start = Instant::now();
         let (pid, ended) = self.start(directory.path())?;
+        let mut family = unseen::Family::new();
         let opens = start + self.delay;
         let mut first = (self.delay.is_zero()).then(|| Reading::nothing(start));
         let mut last: Option<Reading> = None;
@@ -148,7 +149,10 @@ impl Observation {
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Error::Wait(io::Error::other("its waiter is gone")));
                 }
-                Err(RecvTimeoutError::Timeout) => wishes::pass_on(pid),
+                Err(RecvTimeoutError::Timeout) => {
+                    wishes::pass_on(pid);
+                    family.look(pid);
+                }
             }
         };
         let mut warnings = Vec::new();
@@ -164,7 +168,7 @@ impl Observation {
         recording.environment.cpu_ns = (!windowed).then_some(cpu.as_nanos() as u64);
         let (processes, errors) = file::live_in(directory.path());
         warnings.extend(errors.iter().map(ToString::to_string));
-        recording.unseen = unseen::sentences(self, &processes);
+        recording.unseen = unseen::sentences(self, &processes, &family);
         Ok(Observed { recording, status, warnings, live: directory })
     }
 

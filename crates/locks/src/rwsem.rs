@@ -15,21 +15,22 @@
 //! | 32-47 | waiting readers |
 //! | 48-63 | waiting writers |
 //!
-//! `phase` is the same number as a word to sleep on; it follows `state`.
+//! Waiting readers sleep on the word `phase`: modulo 4 it is the same number, and follows `state`; the
+//! bits above change when they are only to look again.
 //!
 //! 1. A newcomer reads if there is neither a writer inside nor one waiting, nor hand-off. It steals,
 //!    passing waiting writers, if nobody at all is inside and there is no hand-off. A newcomer
 //!    writes, passing all who wait, if nobody is inside and there is no hand-off. Writers try for a
 //!    bounded time before they wait. (So a stream of readers ends: while one is inside and a
 //!    writer waits, none is added.)
-//! 2. A waiting reader does nothing but sleep. A writer that leaves, or downgrades, lets *all* waiting readers in:
+//! 2. A waiting reader sleeps. A writer that leaves, or downgrades, lets *all* waiting readers in:
 //!    in one step they become readers inside, and the phase advances. So a reader waits for the
 //!    writer inside and for no other.
 //! 3. When the lock becomes free otherwise and writers wait, one is woken. It competes with those who
 //!    steal. Having slept in vain for 4 ms it sets hand-off: from then on only waiting writers,
 //!    and readers let in by rule 2, enter. The writer that enters clears it.
-//! 4. Readers only wait while a writer is inside or waits. A writer whose time runs out keeps this
-//!    true: the last one to leave lets the waiting readers in.
+//! 4. Readers only wait while a writer is inside or waits. If the last waiting writer's time runs out,
+//!    it wakes the waiting readers without letting them in: they enter by themselves.
 //! 5. Nobody sleeps beside a free lock: a writer that stops waiting and finds it free wakes another,
 //!    since the wake-up it may have used was meant for one of them. *Woken* only saves needless
 //!    wake-ups: every waiting writer clears it whenever it has looked.
@@ -38,11 +39,12 @@
 //!    make `try_write` fail when the writer leaves at that moment.
 //! 7. Whoever lets readers in advances `phase` before they can leave: they hold the lock meanwhile,
 //!    so nobody can have freed it. A reader whose time runs out after being let in waits for that.
+//!    Hence no reader is let in while one who was let in before has yet to notice.
 //!
 //! There is room for 134 217 727 readers inside and 65 535 waiting threads of each mode; one too
 //! many to be counted waits spinning.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::platform::{Clock, Deadline, Native, Platform, Word};
@@ -53,6 +55,9 @@ const HANDOFF: u64 = 1 << 1;
 const WOKEN: u64 = 1 << 2;
 const PHASE: u64 = 1 << 3;
 const PHASE_MASK: u64 = 3 * PHASE;
+const PHASES: u32 = 4;
+/// One step of the bits above the phase in the word `phase`.
+const LOOK_AGAIN: u32 = PHASES;
 const READER: u64 = 1 << 5;
 const READERS: u64 = (1 << 32) - READER;
 const WAITING_READER: u64 = 1 << 32;
@@ -110,6 +115,11 @@ fn phase_of(state: u64) -> u32 {
     ((state & PHASE_MASK) / PHASE) as u32
 }
 
+/// The word `phase` after another letting in.
+fn next_phase(word: u32) -> u32 {
+    word - word % PHASES + (word + 1) % PHASES
+}
+
 /// Rule 2: the state in which all waiting readers are inside.
 fn with_readers_let_in(state: u64) -> u64 {
     let waiting = (state & WAITING_READERS) / WAITING_READER;
@@ -164,7 +174,13 @@ impl<P: Platform> RwSem<P> {
     /// Rule 2's second half, after the exchange that let readers in (rule 7).
     #[cold]
     fn wake_readers(&self) {
-        self.phase.fetch_add(1, Release); // H, pairs with C in wait_to_read
+        // H, pairs with C in wait_to_read. An exchange, since the carry must stay out of the bits above.
+        let mut word = self.phase.load(Relaxed);
+        while let Err(now) =
+            self.phase.compare_exchange_weak(word, next_phase(word), Release, Relaxed)
+        {
+            word = now;
+        }
         self.phase.wake(u32::MAX);
     }
 
@@ -214,12 +230,21 @@ impl<P: Platform> RwSem<P> {
 
     /// Sleeps until let in; this thread is counted as waiting since `phase`.
     fn wait_to_read(&self, phase: u32, deadline: Option<Deadline>) -> bool {
-        // The word may still be one behind `phase`, if readers were just being let in as this one
-        // came; it cannot be ahead of the next, which includes this one.
-        let next = (phase + 1) % 4;
+        // Let in means the next phase. The word may still show the one before `phase`, if readers
+        // were just being let in as this one came; it is never further ahead than the next, since
+        // letting in takes a writer inside, and that takes all who were let in before to have left.
+        let is_next = |word: u32| word % PHASES == (phase + 1) % PHASES;
         loop {
-            let word = self.phase.load(Acquire); // C, pairs with H
-            if word % 4 == next {
+            let word = self.phase.load(Acquire); // C, pairs with H and I
+            if is_next(word) {
+                return true;
+            }
+            // Rule 4: the writers may be gone without having let anybody in. A, pairs with F and G.
+            let entered = self.update(Acquire, |state| {
+                let may = phase_of(state) == phase && may_read(state);
+                may.then(|| state - WAITING_READER + READER)
+            });
+            if entered.is_ok() {
                 return true;
             }
             if !self.phase.park_until(word, deadline) {
@@ -233,7 +258,7 @@ impl<P: Platform> RwSem<P> {
             return false;
         }
         // Rule 7: let in after all. C, pairs with H.
-        self.phase.spin_until(Acquire, |word| word % 4 == next);
+        self.phase.spin_until(Acquire, is_next);
         true
     }
 
@@ -297,19 +322,14 @@ impl<P: Platform> RwSem<P> {
 
     /// Rules 4 and 5: this thread is counted as waiting, and gives up.
     fn leave_waiting_to_write(&self) {
-        let lets_readers_in = |without: u64| {
-            without & WAITING_WRITERS == 0
-                && without & WAITING_READERS != 0
-                && without & WRITER == 0
-        };
-        // AcqRel, I: readers let in must see what the last writer (F) did, through H.
-        let left = self.update(AcqRel, |state| {
-            let without = (state - WAITING_WRITER) & !(WOKEN | HANDOFF);
-            Some(if lets_readers_in(without) { with_readers_let_in(without) } else { without })
-        });
-        let Ok((before, after)) = left else { unreachable!("always leaves") };
-        if phase_of(before) != phase_of(after) {
-            self.wake_readers();
+        // Relaxed: leaves without having seen what the lock protects.
+        let left =
+            self.update(Relaxed, |state| Some((state - WAITING_WRITER) & !(WOKEN | HANDOFF)));
+        let Ok((_, after)) = left else { unreachable!("always leaves") };
+        if after & WAITING_READERS != 0 && may_read(after) {
+            // Release: whoever sees that it is to look sees what to look at. I, pairs with C.
+            self.phase.fetch_add(LOOK_AGAIN, Release);
+            self.phase.wake(u32::MAX);
         } else if needs_writer(after) {
             self.wake_writer();
         }
@@ -359,7 +379,7 @@ impl<P: Platform> RwSem<P> {
 
 // SAFETY: WRITER is only ever put in by an exchange that found no reader and no writer, and taken
 // out by its holder. A reader is inside after an addition or exchange that found no WRITER, or after
-// one that let it in as the writer left; from then its count keeps writers out. E to I release what
+// one that let it in as the writer left; from then its count keeps writers out. E to H release what
 // A to D acquire; all other exchanges in between are read-modify-writes and carry the release on.
 unsafe impl<P: Platform> RawRwLock for RwSem<P> {
     const NAME: &'static str = "rwsem";

@@ -167,7 +167,7 @@ fn lives_in_cleared_memory<L: RawRwLock + ZeroIsFree + 'static>() {
         memory.fill(0xdead_beef);
         memory.fill(0);
         // SAFETY: aligned to 8, zeroed, large enough, used through this reference alone.
-        let lock: &L = unsafe { L::at(memory.as_ptr().cast()) };
+        let lock: &L = unsafe { L::at(memory.as_mut_ptr().cast()) };
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -142,7 +142,7 @@ fn not_starved<L: RawRwLock>(seed: u64, victim_writes: bool, others_write: bool)
         } else {
             lock.read();
         }
-        Sim::sleep(500);
+        Sim::sleep(20_000);
         // SAFETY: acquired above in this mode.
         unsafe { if write { lock.write_unlock() } else { lock.read_unlock() } }
     };

@@ -37,6 +37,7 @@ use crate::{names, session, settings, unwind};
 mod cond;
 mod mutex;
 mod rwlock;
+mod share;
 mod spin;
 mod waits;
 pub mod watch;

@@ -57,6 +57,8 @@ pub struct Place {
     pub class: [AtomicU32; 4],
     /// Per kind: the conversion that selects this site, plus two; 1: none; 0: not looked at.
     pub conversion: [AtomicU8; 4],
+    /// Whether it takes mutexes shared, per conversion: see `convert::share`.
+    pub shares: AtomicU32,
 }
 
 impl Place {
@@ -73,6 +75,7 @@ impl Place {
             site: AtomicU32::new(0),
             class: [const { AtomicU32::new(0) }; 4],
             conversion: [const { AtomicU8::new(0) }; 4],
+            shares: AtomicU32::new(0),
         }
     }
 
@@ -311,10 +314,10 @@ impl Chain {
 
 impl Link {
     /// Whether the function has not returned since: its return address lies where it lay, above the
-    /// stack pointer.
+    /// stack pointer, or at it where the function's last call, the release, became a jump.
     fn still_there(&self, stack: usize) -> bool {
         // SAFETY: above the stack pointer, below where this thread's stack was when it acquired.
-        stack < self.return_at
+        stack <= self.return_at
             && unsafe { (self.return_at as *const usize).read() } == self.return_address
     }
 }

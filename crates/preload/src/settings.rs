@@ -6,7 +6,7 @@ use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 
 use relatch_plan::env::{self, Mode};
-use relatch_plan::{Conversions, any_line_matches, glob};
+use relatch_plan::{Conversions, Shares, any_line_matches, glob};
 use relatch_record::sys;
 
 /// The environment's share of the settings.
@@ -15,6 +15,7 @@ struct Settings {
     by_lock: bool,
     directory: &'static str,
     plan: &'static str,
+    share: &'static str,
     wrappers: &'static str,
 }
 
@@ -27,6 +28,7 @@ static SETTINGS: Once = Once(UnsafeCell::new(Settings {
     by_lock: false,
     directory: "",
     plan: "",
+    share: "",
     wrappers: "",
 }));
 
@@ -48,6 +50,7 @@ pub fn read() {
         by_lock: variable(env::BY_LOCK) == Some("1"),
         directory: copy(variable(env::DIR)),
         plan: copy(variable(env::PLAN)),
+        share: copy(variable(env::SHARE)),
         wrappers: copy(variable(env::WRAPPERS)),
     };
     // SAFETY: no hook looks yet.
@@ -72,6 +75,17 @@ pub fn directory() -> &'static str {
 /// The plan's conversions.
 pub fn conversions() -> Conversions<'static> {
     Conversions::new(settings().plan)
+}
+
+/// Whether sites were named that take converted mutexes shared.
+#[inline(always)]
+pub fn has_shares() -> bool {
+    !settings().share.is_empty()
+}
+
+/// The sites that take converted mutexes shared.
+pub fn shares() -> Shares<'static> {
+    Shares::new(settings().share)
 }
 
 /// Whether functions were named as wrappers.

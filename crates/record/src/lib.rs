@@ -11,6 +11,8 @@ pub mod demangle;
 pub mod diff;
 pub mod elf;
 #[cfg(feature = "read")]
+pub mod figures;
+#[cfg(feature = "read")]
 pub mod file;
 pub mod histogram;
 pub mod label;

@@ -2,7 +2,7 @@
 
 pub mod compare;
 pub mod dotplot;
-
+pub mod prose;
 pub mod stat;
 pub mod stat_diff;
 pub mod stat_json;

@@ -75,7 +75,11 @@ pub fn table(recording: &Recording, layout: Layout) -> String {
         }
     }
     if blocks == 0 {
-        out.push_str("\nno pthread locks seen\n");
+        out.push_str(if recording.processes.is_empty() {
+            "\nno pthread locks seen\n"
+        } else {
+            "\nnothing was acquired in this time\n"
+        });
     }
     if !layout.interim {
         let _ = writeln!(out, "\n{}\n{}", cost_line(recording), unseen_line(recording));
@@ -290,7 +294,12 @@ fn title(out: &mut String, recording: &Recording) {
     if command.chars().count() > 60 {
         command = command.chars().take(59).chain(['\u{2026}']).collect();
     }
-    let _ = write!(out, "{command}: {}", duration(environment.elapsed_ns as f64));
+    // A process that is killed need not have noted how long it ran.
+    let length = match environment.elapsed_ns {
+        0 => "length not known".to_owned(),
+        ns => duration(ns as f64),
+    };
+    let _ = write!(out, "{command}: {length}");
     if environment.cpus > 0 {
         let _ = write!(out, " on {}", plural(environment.cpus.into(), "CPU", "CPUs"));
     }

@@ -220,6 +220,9 @@ fn names_are_cut_for_a_terminal_alone() {
 #[test]
 fn nothing_seen_is_said() {
     let text = table(&recording(Vec::new()), Layout::default());
+    assert!(text.contains("nothing was acquired in this time"));
+    let none = Recording { processes: Vec::new(), ..recording(Vec::new()) };
+    let text = table(&none, Layout::default());
     assert!(text.contains("no pthread locks seen") && text.contains("not seen: "));
     let interim = table(&recording(Vec::new()), Layout { interim: true, ..Layout::default() });
     assert!(!interim.contains("not seen: ") && !interim.contains("observing"));

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{rank, summary};
+use crate::{quantile, rank, summary};
 
 /// Something that a series shows and that its mean or interval would hide.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,9 +74,16 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::Outliers { at } => {
-                let places: Vec<String> = at.iter().map(|i| (i + 1).to_string()).collect();
+                const SHOWN: usize = 5;
+                let places: Vec<String> =
+                    at.iter().take(SHOWN).map(|i| (i + 1).to_string()).collect();
+                let more = match at.len().saturating_sub(SHOWN) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
                 let (run, is) = if at.len() == 1 { ("run", "is") } else { ("runs", "are") };
-                write!(f, "outliers: {run} {} {is} far from the rest (kept)", places.join(", "))
+                let places = places.join(", ");
+                write!(f, "outliers: {run} {places}{more} {is} far from the rest (kept)")
             }
             Warning::Stolen { part } => {
                 write!(f, "stolen CPU: the hypervisor took {:.1}% of the time", 100.0 * part)
@@ -169,7 +176,9 @@ fn far_out(series: &[f64]) -> Option<Warning> {
         return None;
     }
     let (middle, scale) = middle_and_scale(series)?;
-    let far = 4.2 + 22.0 / n as f64;
+    // Few results have an uncertain scale; many have some that are far by chance.
+    let by_chance = quantile::z_two_sided(1.0 - 0.01 / n as f64);
+    let far = by_chance.max(4.2 + 22.0 / n as f64);
     let fences = outliers(series);
     let at: Vec<usize> =
         fences.at.into_iter().filter(|&i| (series[i] - middle).abs() / scale > far).collect();
@@ -255,6 +264,12 @@ mod tests {
     #[test]
     fn a_late_one_is_an_outlier() {
         assert_eq!(warnings(&with(6, 13.0)), [Warning::Outliers { at: vec![6] }]);
+    }
+
+    #[test]
+    fn many_outliers_are_counted_and_not_all_listed() {
+        let text = Warning::Outliers { at: (3..20).collect() }.to_string();
+        assert_eq!(text, "outliers: runs 4, 5, 6, 7, 8 and 12 more are far from the rest (kept)");
     }
 
     #[test]

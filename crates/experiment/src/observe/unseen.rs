@@ -1,26 +1,34 @@
 //! What an observation could not see, in sentences.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use relatch_record::raw::Raw;
 
 use super::Observation;
 
 /// What could not be seen of this run, the most important first.
-pub(super) fn sentences(observation: &Observation, processes: &[Raw]) -> Vec<String> {
+pub(super) fn sentences(
+    observation: &Observation,
+    processes: &[Raw],
+    family: &Family,
+) -> Vec<String> {
     let mut all = Vec::new();
-    if processes.is_empty() {
+    if processes.is_empty() && observation.interposition.only.is_none() {
         all.push(why_nothing(observation.command.first().map_or(OsStr::new(""), |word| word)));
     }
     if let Some(only) = &observation.interposition.only {
         all.push(format!("executables that are not {only}"));
     }
     all.push("locks that are no pthread locks (Go, Rust's std, own atomics)".to_owned());
-    all.push("static and set-user-ID programs".to_owned());
+    let found = family.out_of_reach();
+    let here = if found.is_empty() { String::new() } else { format!(" (here: {found})") };
+    all.push(format!("static and set-user-ID programs{here}"));
     let unended = processes.iter().filter(|process| !process.ended).count();
     if unended > 0 {
         all.push(format!(
@@ -29,6 +37,66 @@ pub(super) fn sentences(observation: &Observation, processes: &[Raw]) -> Vec<Str
         ));
     }
     all
+}
+
+/// The programs of the observed process and its descendants, as far as a look now and then finds them.
+pub(super) struct Family {
+    programs: BTreeMap<PathBuf, Option<&'static str>>,
+    looked: Instant,
+}
+
+/// Time between two looks.
+const LOOKS: Duration = Duration::from_millis(500);
+
+impl Family {
+    pub(super) fn new() -> Family {
+        Family { programs: BTreeMap::new(), looked: Instant::now() }
+    }
+
+    /// Looks who runs, unless that was done just now.
+    pub(super) fn look(&mut self, pid: i32) {
+        if self.looked.elapsed() >= LOOKS {
+            self.visit(pid);
+            self.looked = Instant::now();
+        }
+    }
+
+    fn visit(&mut self, pid: i32) {
+        let mut family = vec![pid];
+        let younger = younger_than(pid);
+        let mut next = 0;
+        while let Some(&parent) = family.get(next) {
+            next += 1;
+            family.extend(younger.iter().filter(|&&(_, of)| of == parent).map(|&(child, _)| child));
+            let Ok(program) = std::fs::read_link(format!("/proc/{parent}/exe")) else { continue };
+            if !self.programs.contains_key(&program) {
+                // Through /proc it is found in another mount namespace, and after it was replaced.
+                let why = look_at(Path::new(&format!("/proc/{parent}/exe")));
+                self.programs.insert(program, why);
+            }
+        }
+    }
+
+    /// Those that the library is not loaded into.
+    fn out_of_reach(&self) -> String {
+        let programs = self.programs.iter().filter(|(_, why)| why.is_some());
+        let names: Vec<String> = programs.map(|(path, _)| path.display().to_string()).collect();
+        names.join(", ")
+    }
+}
+
+/// Processes with their parents, of those with a higher number than `pid`: descendants are among them
+/// until numbers are used again, and the many older ones need no look.
+fn younger_than(pid: i32) -> Vec<(i32, i32)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let parent_of = |child: i32| {
+        // `pid (name) state ppid ...`: the name may hold anything, parentheses too.
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+        Some((child, parent))
+    };
+    numbers.filter(|&child| child > pid).filter_map(parent_of).collect()
 }
 
 /// Why no process wrote a recording.
@@ -116,6 +184,23 @@ mod tests {
         assert_eq!(look_at(&path), None);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
         assert!(look_at(&path).unwrap().contains("set-user-ID"));
+    }
+
+    #[test]
+    fn descendants_are_found() {
+        let mut child =
+            std::process::Command::new("sh").args(["-c", "sleep 20; :"]).spawn().unwrap();
+        let mut family = Family::new();
+        let until = Instant::now() + Duration::from_secs(20);
+        while !family.programs.keys().any(|program| program.ends_with("sleep")) {
+            assert!(Instant::now() < until, "the grandchild was not found");
+            family.visit(child.id() as i32);
+        }
+        assert!(family.out_of_reach().is_empty(), "{}", family.out_of_reach());
+        family.programs.insert("/bin/x".into(), Some("static"));
+        assert_eq!(family.out_of_reach(), "/bin/x");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use relatch_record::layout::{EXCLUSIVE, KIND_MUTEX, Kept};
 
 use super::{
     Code, Decision, Hook, Hooks, Marker, Origin, count, count_converted, count_kept, decide,
-    origin_of_init, waits, watch,
+    origin_of_init, share, waits, watch,
 };
 use crate::kind::{INHERIT, PROCESS_SHARED, PROTECT, ROBUST, mutex_kind};
 use crate::slots::{Mutex, Symbol, Time, real};
@@ -170,6 +170,9 @@ pub(super) fn acquire_again(mutex: Mutex, algorithm: Algorithm) {
 pub(super) fn release(mutex: Mutex, algorithm: Algorithm) {
     // The program holds the mutex: its own call says so, and releasing one that it does not hold is
     // undefined for every kind that is converted.
+    if share::applies(algorithm) {
+        return share::release(state(mutex), algorithm);
+    }
     with!(algorithm, mutex, lock => lock.unlock());
 }
 
@@ -225,6 +228,12 @@ fn acquire_any(
     real: impl Fn() -> c_int,
 ) -> c_int {
     match decided(mutex) {
+        Decision::Convert(algorithm, position)
+            if share::applies(algorithm)
+                && share::shares(position, mutex as usize, stack, frame_pointer) =>
+        {
+            share::acquire(state(mutex), algorithm, until)
+        }
         Decision::Convert(algorithm, _) => acquire(mutex, algorithm, until),
         Decision::Watch => acquire_watched(mutex, until, stack, frame_pointer, real),
         _ => real(),
@@ -315,6 +324,12 @@ unsafe extern "C" fn trylock(
         if with!(algorithm, mutex, lock => lock.try_lock()) { 0 } else { libc::EBUSY }
     };
     match decided(mutex) {
+        Decision::Convert(algorithm, position)
+            if share::applies(algorithm)
+                && share::shares(position, mutex as usize, stack, frame_pointer) =>
+        {
+            share::try_acquire(state(mutex), algorithm)
+        }
         Decision::Convert(algorithm, _) => try_converted(algorithm),
         Decision::Watch => {
             // SAFETY: the program's own call.
@@ -344,6 +359,9 @@ unsafe extern "C" fn trylock(
 unsafe extern "C" fn unlock(mutex: Mutex, _1: usize, _2: usize, _3: usize, stack: usize) -> c_int {
     match marker(mutex).get().decision() {
         Decision::Convert(algorithm, _) => {
+            if share::applies(algorithm) {
+                watch::released(mutex as usize, stack);
+            }
             release(mutex, algorithm);
             0
         }
