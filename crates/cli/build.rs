@@ -9,8 +9,11 @@ use std::process::Command;
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").to_path_buf();
-    for path in ["crates/preload", "crates/locks/src", "crates/record/src", "crates/plan/src", "Cargo.lock"] {
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/cli").to_path_buf();
+    for path in
+        ["crates/preload", "crates/locks/src", "crates/record/src", "crates/plan/src", "Cargo.lock"]
+    {
         println!("cargo::rerun-if-changed={}", root.join(path).display());
     }
     println!("cargo::rerun-if-changed=sample");
@@ -26,8 +29,20 @@ fn main() {
         .arg(archive)
         .arg(format!("-Wl,--version-script={}", preload.join("hooks.map").display()))
         // What is not a hook stays inside; lazy binding would call the dynamic linker from a lock path.
-        .args(["-Wl,--exclude-libs,ALL", "-Wl,--gc-sections", "-Wl,-z,now", "-Wl,-z,relro", "-Wl,--build-id"])
-        .args(["-Wl,--strip-debug", "-Wl,-soname,librelatch.so", "-Wl,-z,defs", "-lgcc_eh", "-lc"]));
+        .args([
+            "-Wl,--exclude-libs,ALL",
+            "-Wl,--gc-sections",
+            "-Wl,-z,now",
+            "-Wl,-z,relro",
+            "-Wl,--build-id",
+        ])
+        .args([
+            "-Wl,--strip-debug",
+            "-Wl,-soname,librelatch.so",
+            "-Wl,-z,defs",
+            "-lgcc_eh",
+            "-lc",
+        ]));
 
     run(compiler()
         .args(["-O1", "-g", "-fno-inline", "-pthread", "-o"])
@@ -49,7 +64,8 @@ fn build_archive(root: &Path, out: &Path) -> PathBuf {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();
         let outer = name.starts_with("CARGO_CFG_") || name.starts_with("CARGO_FEATURE_");
-        let flags = ["RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"];
+        let flags =
+            ["RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS"];
         if outer || flags.contains(&&*name) {
             cargo.env_remove(&*name);
         }

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BUCKETS = 64, KEYS = 4096, THREADS = 64 };
+/* Few buckets, so that a lookup takes as long as one among many more keys. */
+enum { BUCKETS = 16, KEYS = 4096, THREADS = 64 };
 
 struct entry {
     uint32_t key, value;
@@ -107,7 +108,7 @@ static size_t check(const struct cache *c, size_t stores) {
 
 int main(int argc, char **argv) {
     int threads = argc > 1 ? atoi(argv[1]) : 4;
-    long calls = argc > 2 ? atol(argv[2]) : 400000;
+    long calls = argc > 2 ? atol(argv[2]) : 120000;
     if (threads < 1 || threads > THREADS || calls < 1) {
         fprintf(stderr, "usage: %s [threads [calls of each]]\n", argv[0]);
         return 2;

@@ -4,13 +4,14 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use relatch_experiment::demo::{Demo, Scene};
+use relatch_experiment::demo::{self, Demo, Scene};
 use relatch_experiment::interrupt;
 use relatch_experiment::outcome::Ended;
 use relatch_report::stat::{self, Layout};
 use relatch_report::{prose, trial::Trial};
 
 use crate::progress::Progress;
+use crate::try_::positive;
 use crate::{output, preload};
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample"));
@@ -25,6 +26,9 @@ pub struct Args {
     /// Leave the program and its source in DIR
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Rounds in which other locks are tried
+    #[arg(short = 'n', long, value_name = "ROUNDS", default_value_t = demo::ROUNDS, value_parser = positive)]
+    rounds: usize,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, String> {
@@ -33,18 +37,20 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
         source: SOURCE,
         library: preload::unpack()?,
         keep: args.keep,
+        rounds: args.rounds,
     };
     let progress = Progress::new(std::io::stderr().is_terminal());
     let width = output::width();
+    let table_width = std::io::stdout().is_terminal().then_some(width);
     let mut shown = Ok(());
     let ended = demo.run(&mut |scene| {
         let text = match &scene {
             Scene::Event(event) => return progress.show(event),
-            Scene::Step(title) => Ok(prose::title(title)),
+            Scene::Step(title) => Ok(format!("\n{}", prose::title(title))),
             Scene::Text(text) => Ok(prose::paragraph(text, width)),
             Scene::Command(command) => Ok(prose::command(command)),
             Scene::Recording(recording) => {
-                let layout = Layout { width: Some(width), ..Layout::default() };
+                let layout = Layout { width: table_width, ..Layout::default() };
                 Ok(stat::table(recording, layout))
             }
             Scene::Outcome(outcome) => {

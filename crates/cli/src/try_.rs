@@ -104,7 +104,7 @@ fn affinity_list(list: &str) -> Result<Cpus, String> {
     affinity::parse(list).map(Cpus)
 }
 
-fn positive(text: &str) -> Result<usize, String> {
+pub(crate) fn positive(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "a number above 0 is needed".into())
 }
 

@@ -21,8 +21,10 @@ const PROGRAM: &str = "sample";
 const SOURCE: &str = "cache.c";
 /// As it is started, from the directory where it lies.
 const COMMAND: &str = "./sample";
-/// Enough for the ranks that the interval comes from, and for a program of a fifth of a second quick.
-const ROUNDS: usize = 10;
+/// The function of the sample whose section writes nothing: it may be taken shared.
+const READER: &str = "cache_get";
+/// Rounds, if nobody says otherwise.
+pub const ROUNDS: usize = 10;
 
 /// What the demo is shown with.
 pub struct Demo<'a> {
@@ -34,6 +36,8 @@ pub struct Demo<'a> {
     pub library: PathBuf,
     /// Where program and source are to stay; else they go when the demo ends.
     pub keep: Option<PathBuf>,
+    /// Rounds in which other locks are tried.
+    pub rounds: usize,
 }
 
 /// What there is to be shown next.
@@ -81,16 +85,19 @@ impl Demo<'_> {
         show(Scene::Step("3. Would another lock be better?"));
         let plans = hottest.plans()?;
         show(Scene::Text(format!(
-            "{} variants of the same program file, each once per round, {ROUNDS} rounds, in random order: \
-             bare; interposed but unchanged (same), twice, to see how far apart equal things lie here; \
-             observed as in step 2 (recorded); and with {} other locks in the place of that one.",
+            "{} variants of the same program file, each once per round, {} rounds, in random order: bare; \
+             interposed but unchanged (same), twice, to see how far apart equal things lie here; observed \
+             as in step 2 (recorded); and with another lock in the place of that one, {} ways. In the last \
+             one {READER}, which only reads (see {SOURCE}), takes it shared.",
             plans.len() + 4,
+            self.rounds,
             plans.len(),
         )));
-        let selected: Vec<String> = plans.iter().map(|plan| format!("-c '{}'", plan.name)).collect();
+        let selected: String =
+            plans.iter().map(|plan| arguments(&plan.name, &plan.share)).collect();
         show(Scene::Command(format!(
-            "relatch try --recorded {} -- {COMMAND}",
-            selected.join(" ")
+            "relatch try -n {} --recorded{selected} -- {COMMAND}",
+            self.rounds,
         )));
         // Not before: in step 2 Ctrl-C is for the sample alone.
         interrupt::listen().map_err(|error| format!("cannot catch Ctrl-C: {error}"))?;
@@ -158,7 +165,7 @@ impl Demo<'_> {
         let interposition = Interposition::new(self.library.clone());
         let arms = arms(&interposition, plans, true);
         let mut experiment = Experiment::new(vec![COMMAND.into()], arms);
-        experiment.rounds = Some(ROUNDS);
+        experiment.rounds = Some(self.rounds);
         experiment
     }
 
@@ -169,8 +176,10 @@ impl Demo<'_> {
         directory: &Path,
         show: &mut dyn FnMut(Scene),
     ) {
-        let best = faster(outcome).first().map(|&(arm, _)| arm.name.clone());
-        let conversion = best.unwrap_or_else(|| hottest.conversion(hottest.algorithms()[0]));
+        let conversion = match faster(outcome).first() {
+            Some((arm, _)) => arguments(&arm.conversions.join(" "), &arm.share),
+            None => arguments(&hottest.conversion(hottest.algorithms()[0]), &[]),
+        };
         show(Scene::Text(match &self.keep {
             Some(_) => format!("Program and source are in {}.", directory.display()),
             None => "To play with the program: relatch demo --keep DIR".to_owned(),
@@ -178,8 +187,9 @@ impl Demo<'_> {
         show(Scene::Text("Then with a program of yours:".to_owned()));
         for command in [
             "relatch stat -- YOUR_PROGRAM ...".to_owned(),
-            "relatch try -c 'mutex@CLASS=qrwlock' -n 20 --until-ci 2 -- YOUR_PROGRAM ...".to_owned(),
-            format!("eval \"$(relatch env -c '{conversion}')\"   # everything from this shell, converted"),
+            "relatch try -c 'mutex@CLASS=qrwlock' -n 20 --until-ci 2 -- YOUR_PROGRAM ..."
+                .to_owned(),
+            format!("eval \"$(relatch env{conversion})\"   # what this shell starts is converted"),
         ] {
             show(Scene::Command(command));
         }
@@ -196,9 +206,10 @@ impl<'a> Hottest<'a> {
     fn of(recording: &'a Recording) -> Option<Self> {
         let cost = |figures: Figures| (figures.wait_ns, figures.hold_ns, figures.total());
         let class = recording.classes.iter().max_by_key(|class| cost(class.figures()))?;
-        let site = class.sites.iter().max_by_key(|site| {
-            cost(recording::sum_of([&site.exclusive, &site.shared]))
-        })?;
+        let site = class
+            .sites
+            .iter()
+            .max_by_key(|site| cost(recording::sum_of([&site.exclusive, &site.shared])))?;
         Some(Self { class, site })
     }
 
@@ -242,10 +253,23 @@ impl<'a> Hottest<'a> {
         format!("{}@{}={algorithm}", self.kind(), function(&self.class.name))
     }
 
+    /// One plan per algorithm; and the first that has a shared mode once more, taken shared.
     fn plans(&self) -> Result<Vec<Plan>, String> {
-        let conversions = self.algorithms().into_iter().map(|algorithm| self.conversion(algorithm));
-        conversions.map(|text| Ok(Plan::from_arg(&text)?)).collect()
+        let plan = |algorithm| Ok::<_, String>(Plan::from_arg(&self.conversion(algorithm))?);
+        let algorithms = self.algorithms();
+        let mut plans =
+            algorithms.iter().map(|&algorithm| plan(algorithm)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(&shared) = algorithms.iter().find(|algorithm| algorithm.has_shared_mode()) {
+            plans.push(plan(shared)?.with_share(&[READER])?);
+        }
+        Ok(plans)
     }
+}
+
+/// What selects a plan on the command line.
+fn arguments(conversion: &str, share: &[String]) -> String {
+    let share: String = share.iter().map(|site| format!(" --share {site}")).collect();
+    format!(" -c '{conversion}'{share}")
 }
 
 /// The name without the offset, by which a conversion finds it after the next compilation too.
@@ -307,24 +331,94 @@ fn conclusion(outcome: &Outcome) -> String {
     sentences.join(" ")
 }
 
-/// What the fastest arm costs: CPU time, and the longest wait beside that of the program's own lock.
+/// What may be worse with the fastest arm: the longest wait beside that of the program's own lock, and
+/// CPU time.
 fn price(fastest: &ArmOutcome, outcome: &Outcome) -> Option<String> {
     let arm = |role| outcome.arms.iter().find(|arm: &&ArmOutcome| arm.role == role);
+    let longest = |arm: &ArmOutcome| {
+        let waits = arm.waits.as_ref()?;
+        waits.exclusive_max_ns.max(waits.shared_max_ns)
+    };
+    let now = longest(fastest)?;
+    let before = arm(Role::Recorded).and_then(longest)?;
     let cpu = 100.0 * (fastest.cpu_s? / arm(Role::Same)?.cpu_s? - 1.0);
-    let mut text = format!("What gets worse with {}? CPU time {cpu:+.0} %", fastest.name);
-    let longest = |arm: &ArmOutcome| arm.waits.as_ref()?.exclusive_max_ns;
-    if let (Some(now), Some(before)) = (longest(fastest), arm(Role::Recorded).and_then(longest)) {
-        let ms = |ns: u64| ns as f64 / 1e6;
-        text += &format!(
-            "; its longest wait was {:.1} ms, {:.1} ms with the program's own lock (recorded)",
-            ms(now),
-            ms(before)
-        );
-    }
-    Some(text + ".")
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Some(format!(
+        "What may be worse with {}: its longest wait was {:.1} ms, that of the program's own lock {:.1} ms \
+         (recorded); CPU time {cpu:+.0} %.",
+        fastest.name,
+        ms(now),
+        ms(before),
+    ))
 }
 
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use relatch_record::recording::Origin;
+
+    fn figures(acquisitions: u64, contended: u64, wait_ns: u64) -> Figures {
+        Figures { acquisitions, contended, wait_ns, ..Figures::NONE }
+    }
+
+    fn site(name: &str, exclusive: Figures) -> Site {
+        Site {
+            name: name.into(),
+            function: String::new(),
+            file: None,
+            line: None,
+            module: String::new(),
+            exclusive,
+            shared: Figures::NONE,
+        }
+    }
+
+    fn class(name: &str, kind: recording::Kind, sites: Vec<Site>) -> Class {
+        let exclusive = recording::sum_of(sites.iter().map(|site| &site.exclusive));
+        Class {
+            name: name.into(),
+            kind,
+            origin: Origin::Init,
+            locks: 1,
+            exclusive,
+            shared: Figures::NONE,
+            sites,
+        }
+    }
+
+    #[test]
+    fn the_hottest_is_the_longest_waited_for() {
+        let busy =
+            class("often+0x1", recording::Kind::Mutex, vec![site("a+0x1", figures(900, 0, 0))]);
+        let sites =
+            vec![site("get+0x10", figures(40, 20, 2000)), site("put+0x10", figures(60, 5, 6000))];
+        let waited = class("cache_new+0x2f", recording::Kind::Rwlock, sites);
+        let recording = Recording { classes: vec![busy, waited], ..Recording::default() };
+        let hottest = Hottest::of(&recording).unwrap();
+        assert_eq!((&*hottest.class.name, &*hottest.site.name), ("cache_new+0x2f", "put+0x10"));
+        let plans: Vec<String> =
+            hottest.plans().unwrap().into_iter().map(|plan| plan.name).collect();
+        let expected =
+            ["rwlock@cache_new=qrwlock", "rwlock@cache_new=rwsem", "rwlock@cache_new=qrwlock"];
+        assert_eq!(plans, expected);
+        let text = hottest.sentences(&recording);
+        assert!(
+            text.contains("cache_new (rwlock): 100 % of all waiting. 25.0 % of its 100"),
+            "{text}"
+        );
+        assert!(text.contains("put waited longest, 75 % of that"), "{text}");
+        assert!(Hottest::of(&Recording::default()).is_none());
+    }
+
+    #[test]
+    fn a_function_is_a_name_without_its_offset() {
+        assert_eq!(function("f+0x30"), "f");
+        assert_eq!(function("X::operator+(int)+0x0"), "X::operator+(int)");
+        assert_eq!(function("(others)"), "(others)");
+    }
 }

@@ -39,10 +39,10 @@ impl<T, R> Mutex<T, R> {
     }
 }
 
-impl<T, R: RawMutex> Mutex<T, R> {
-    /// `data` behind a free lock.
-    pub fn new(data: T) -> Self {
-        Mutex::with_raw(R::new(), data)
+impl<T> Mutex<T> {
+    /// `data` behind a free lock of the default algorithm; others: [`with_raw`](Self::with_raw).
+    pub const fn new(data: T) -> Self {
+        Mutex::with_raw(ParkMutex::new(), data)
     }
 }
 
@@ -116,10 +116,10 @@ impl<T, R> RwLock<T, R> {
     }
 }
 
-impl<T, R: RawRwLock> RwLock<T, R> {
-    /// `data` behind a free lock.
-    pub fn new(data: T) -> Self {
-        RwLock::with_raw(R::new(), data)
+impl<T> RwLock<T> {
+    /// `data` behind a free lock of the default algorithm; others: [`with_raw`](Self::with_raw).
+    pub const fn new(data: T) -> Self {
+        RwLock::with_raw(RwSem::new(), data)
     }
 }
 

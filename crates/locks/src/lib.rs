@@ -22,7 +22,7 @@
 //! assert_eq!(*hits.lock(), 1);
 //!
 //! // The lock is a type parameter: any algorithm that knows both modes will do.
-//! let names: RwLock<Vec<&str>, QrwLock> = RwLock::new(vec!["a"]);
+//! let names = RwLock::with_raw(QrwLock::new(), vec!["a"]);
 //! {
 //!     let (one, two) = (names.read(), names.read());
 //!     assert_eq!(one.len(), two.len());

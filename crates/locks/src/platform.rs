@@ -1,8 +1,9 @@
 //! What an algorithm may ask of the machine it runs on.
 //!
 //! Every lock of this crate is written once, generic over [`Platform`]. [`Native`] is the machine;
-//! [`Loom`] is a model checker that tries every schedule and every value a load may return; [`Sim`]
-//! runs threads one at a time in virtual time, in an order drawn from a seed.
+//! `Loom` (feature `loom`) is a model checker that tries every schedule and every value a load may
+//! return; `Sim` (feature `sim`) runs threads one at a time in virtual time, in an order drawn from a
+//! seed.
 //!
 //! Waiting is part of the platform, never a loop of loads in a lock: only so can the model checker
 //! see a spinning thread as one that waits, and the simulator jump to the write that ends the wait.

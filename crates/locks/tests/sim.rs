@@ -6,7 +6,7 @@ mod common;
 use std::cell::Cell;
 
 use common::busted::{LateReader, LostWake, TwoSteps};
-use common::{Data, OneMode, Random, Subject, TwoModes, must_fail};
+use common::{Data, OneMode, Op, Random, Subject, TwoModes, must_fail};
 use relatch::platform::sim::{Run, run};
 use relatch::platform::{Clock, Deadline, Platform, Sim, Word};
 use relatch::{Exclusive, ParkMutex, QrwLock, RawRwLock, RwSem, Ttas};
@@ -106,6 +106,29 @@ fn qrwlock() {
 fn rwsem() {
     many::<TwoModes<RwSem<Sim>>>();
     many::<OneMode<Exclusive<RwSem<Sim>>>>();
+}
+
+/// Writers that wait and give up while readers wait behind them.
+struct ImpatientWriters(TwoModes<RwSem<Sim>>);
+
+impl Subject for ImpatientWriters {
+    const NAME: &'static str = "rwsem, impatient writers";
+    const OPS: &'static [Op] = &[Op::Read, Op::Read, Op::Write, Op::WriteUntil, Op::WriteUntil];
+    fn new() -> Self {
+        ImpatientWriters(TwoModes::new())
+    }
+    fn perform(&self, op: Op, data: &impl Data, deadline: Deadline) -> u32 {
+        self.0.perform(op, data, deadline)
+    }
+    fn is_at_rest(&self) -> bool {
+        self.0.is_at_rest()
+    }
+}
+
+/// A version of `rwsem` let readers in twice before the first had noticed, and lost them.
+#[test]
+fn rwsem_with_impatient_writers() {
+    many::<ImpatientWriters>();
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! ends, [`settings`] says what was asked for, [`session`] is the recording. [`observe`] holds the hooks
 //! that observe, [`convert`] those that replace locks. Between them: [`places`] (return addresses:
 //! wrapper or site), [`unwind`] (frames above), [`passing`] (init wrappers), [`class`] (which locks
-//! belong together), [`section`] (from acquire to release), [`thread`] (rows and sections of one thread).
+//! belong together), [`section`] (from acquire to release; [`usual`]: the short way), [`thread`] (rows and sections of one thread).
 //!
 //! # Rules
 //! 1. Nothing is allocated on a lock path, and no function of libc is called that may allocate, print,
@@ -33,3 +33,4 @@ pub mod table;
 pub mod thread;
 pub mod tls;
 pub mod unwind;
+pub mod usual;

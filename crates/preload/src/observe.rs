@@ -13,6 +13,7 @@ use crate::section::{self, Acquired, Attempt};
 use crate::session;
 use crate::slots::{self, Symbol};
 use crate::thread::{self, Thread};
+use crate::usual;
 
 /// Hooks that acquire: `name(arguments; unused argument registers) mode, glibc's try, glibc's wait`.
 macro_rules! acquiring {
@@ -128,9 +129,57 @@ fn acquire(
     try_: impl Fn() -> c_int,
     wait: impl Fn() -> c_int,
 ) -> c_int {
+    if let Some(thread) = thread::attached()
+        && let Some(found) = usual::row(thread, lock, kind, mode, stack, frame_pointer)
+    {
+        match try_() {
+            0 if usual::begin(thread, lock, found) => return 0,
+            code => return acquire_unusual(lock, kind, mode, (stack, frame_pointer), code, wait),
+        }
+    }
+    acquire_first(lock, kind, mode, (stack, frame_pointer), try_, wait)
+}
+
+/// The first time at a site.
+#[cold]
+fn acquire_first(
+    lock: usize,
+    kind: u8,
+    mode: u8,
+    caller: (usize, usize),
+    try_: impl Fn() -> c_int,
+    wait: impl Fn() -> c_int,
+) -> c_int {
+    // Before the lock is taken: looking a site up for the first time takes long.
     let Some((thread, writer)) = observed() else { return wait() };
-    let attempt = section::attempt(thread, writer, lock, kind, mode, stack, frame_pointer);
-    let code = try_();
+    let attempt = section::attempt(thread, writer, lock, kind, mode, caller.0, caller.1);
+    finish(thread, writer, attempt, lock, caller, try_(), wait)
+}
+
+/// A known site, but not the usual section, after a try that ended with `code`.
+#[cold]
+fn acquire_unusual(
+    lock: usize,
+    kind: u8,
+    mode: u8,
+    caller: (usize, usize),
+    code: c_int,
+    wait: impl Fn() -> c_int,
+) -> c_int {
+    let Some((thread, writer)) = observed() else { return if code == 0 { 0 } else { wait() } };
+    let attempt = section::attempt(thread, writer, lock, kind, mode, caller.0, caller.1);
+    finish(thread, writer, attempt, lock, caller, code, wait)
+}
+
+fn finish(
+    thread: &mut Thread,
+    writer: &Writer,
+    attempt: Attempt,
+    lock: usize,
+    (stack, frame_pointer): (usize, usize),
+    code: c_int,
+    wait: impl Fn() -> c_int,
+) -> c_int {
     if code == libc::EBUSY {
         return wait_for(thread, writer, attempt, lock, (stack, frame_pointer), wait);
     }
@@ -191,6 +240,18 @@ fn try_acquire(
 /// An unlock call.
 #[inline(always)]
 fn release(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_int {
+    if let Some(thread) = thread::attached()
+        && let Some(ended) = usual::end(thread, lock)
+    {
+        let code = unlock();
+        ended.write();
+        return code;
+    }
+    release_unusual(lock, stack, unlock)
+}
+
+#[cold]
+fn release_unusual(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_int {
     let Some((thread, writer)) = observed() else { return unlock() };
     let ended = section::end(thread, writer, lock, stack);
     let code = unlock();

@@ -14,6 +14,7 @@ use relatch_record::writer::{Writer, add, count_ticks, raise};
 use crate::class;
 use crate::places::{self, Chain, Place};
 use crate::thread::{Thread, What};
+use crate::usual;
 
 /// Sections that a thread can be in at once, and have measured.
 pub const DEPTH: usize = 64;
@@ -21,9 +22,13 @@ pub const DEPTH: usize = 64;
 /// A section that a thread is in.
 pub struct Held {
     /// The lock's address.
-    lock: usize,
+    pub lock: usize,
     since: u64,
+    /// How many sections it stands for; 0: it is not measured.
+    weight: u32,
     row: *const Row,
+    /// Nothing below means anything: see [`usual`].
+    usual: bool,
     lock_row: *const Row,
     what: What,
     /// The same thread held the lock already: the outer section measures.
@@ -31,6 +36,46 @@ pub struct Held {
     waited: Option<u64>,
     /// The frames above, where the site is not known yet.
     chain: Chain,
+}
+
+impl Held {
+    /// Fills the first fields alone.
+    #[inline(always)]
+    pub fn begin_usual(&mut self, lock: usize, since: u64, weight: u32, row: &'static Row) {
+        self.lock = lock;
+        self.since = since;
+        self.weight = weight;
+        self.row = row;
+        self.usual = true;
+    }
+
+    /// Row, begin and weight of a usual section of the lock.
+    #[inline(always)]
+    pub fn usual(&self, lock: usize) -> Option<(&'static Row, u64, u32)> {
+        // SAFETY: a usual section has a row, and rows stay as long as the process.
+        (self.lock == lock && self.usual).then(|| (unsafe { &*self.row }, self.since, self.weight))
+    }
+
+    /// Fills what a usual section left out, so that it can end the long way.
+    fn fill(&mut self) {
+        if !self.usual {
+            return;
+        }
+        // SAFETY: as above.
+        let row = unsafe { &*self.row };
+        self.usual = false;
+        self.lock_row = core::ptr::null();
+        self.what = What {
+            class: row.class.load(Relaxed) - 1,
+            site: row.site.load(Relaxed),
+            mode: row.mode.load(Relaxed) as u8,
+            kind: row.kind.load(Relaxed),
+            lock: 0,
+        };
+        self.nested = false;
+        self.waited = None;
+        self.chain.clear();
+    }
 }
 
 /// How an attempt to acquire ended.
@@ -52,7 +97,6 @@ pub struct Attempt {
 }
 
 /// Looks up where and what a hook is about to acquire.
-#[inline(always)]
 pub fn attempt(
     thread: &mut Thread,
     writer: &Writer,
@@ -70,11 +114,16 @@ pub fn attempt(
     };
     let what = What { class, site: site_of(writer, place), mode, kind, lock: 0 };
     let row = thread.row(writer, what);
-    let undecided = class_by_site || place.state() == places::UNDECIDED;
+    // Not `== UNDECIDED`: another thread may have made it a wrapper since `climb` looked.
+    let undecided = class_by_site || place.state() != places::SITE;
+    if let Some(row) = row
+        && !undecided
+    {
+        usual::remember(thread, writer, place, (class, kind, mode), row);
+    }
     Attempt { what, row, undecided }
 }
 
-#[inline(always)]
 fn site_of(writer: &Writer, place: &'static Place) -> u32 {
     match place.site.load(Relaxed) {
         0 => class::new_site(writer, place),
@@ -84,7 +133,6 @@ fn site_of(writer: &Writer, place: &'static Place) -> u32 {
 
 impl Attempt {
     /// Begins the section of an acquired lock.
-    #[inline(always)]
     pub fn begin(
         self,
         thread: &mut Thread,
@@ -113,8 +161,10 @@ impl Attempt {
         }
         let held = &mut thread.held[thread.depth];
         thread.depth += 1;
+        held.usual = false;
         held.lock = lock;
         held.since = acquired.at;
+        held.weight = 1;
         held.row = self.row.map_or(core::ptr::null(), |row| row);
         held.lock_row = lock_row.map_or(core::ptr::null(), |row| row);
         held.what = self.what;
@@ -143,7 +193,6 @@ impl Attempt {
     }
 }
 
-#[inline(always)]
 fn count(writer: &Writer, row: &Row, waited: Option<u64>) {
     add(&row.acquisitions, 1);
     if let Some(ticks) = waited {
@@ -176,6 +225,7 @@ fn is_held(thread: &mut Thread, writer: &Writer, lock: usize, mode: u8) -> bool 
     let Some(at) = thread.held[..thread.depth].iter().rposition(|held| held.lock == lock) else {
         return false;
     };
+    thread.held[at].fill();
     if mode == SHARED || class::is_recursive(lock, thread.held[at].what.kind) {
         return true;
     }
@@ -201,11 +251,11 @@ pub struct Ended {
     lock_row: *const Row,
     what: What,
     ticks: u64,
+    weight: u32,
 }
 
 /// Ends this thread's section of the lock, in a hook entered with `stack`, before the lock is released;
 /// none where it has none, or an outer one measures.
-#[inline(always)]
 pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> Option<Ended> {
     let last = thread.depth.checked_sub(1)?;
     let mut at = last;
@@ -213,6 +263,7 @@ pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> O
         at = thread.held[..last].iter().rposition(|held| held.lock == lock)?;
     }
     let held = &mut thread.held[at];
+    held.fill();
     let now = clock::ticks(writer.header().clock);
     let mut ended = Ended {
         row: held.row,
@@ -220,6 +271,7 @@ pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> O
         what: held.what,
         // Ticks of two processors may differ by a few; a section can not have ended before it began.
         ticks: now.saturating_sub(held.since).min(i64::MAX as u64),
+        weight: held.weight,
     };
     let nested = held.nested;
     if !held.chain.is_empty() {
@@ -230,25 +282,24 @@ pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> O
     } else {
         remove(thread, at);
     }
-    (!nested).then_some(ended)
+    (!nested && ended.weight != 0).then_some(ended)
 }
 
 impl Ended {
     /// Writes the hold, after the lock is free again.
-    #[inline(always)]
     pub fn write(self, writer: &Writer) {
         // SAFETY: rows stay as long as the process; null where there is none.
         let (row, lock_row) = unsafe { (self.row.as_ref(), self.lock_row.as_ref()) };
         match row {
-            Some(row) => hold(writer, row, self.ticks),
+            Some(row) => hold(writer, row, self.ticks, self.weight),
             None => drop(
                 writer.class(self.what.class).totals[self.what.mode as usize]
                     .hold
-                    .fetch_add(self.ticks, Relaxed),
+                    .fetch_add(self.ticks * u64::from(self.weight), Relaxed),
             ),
         }
         if let Some(row) = lock_row {
-            hold(writer, row, self.ticks);
+            hold(writer, row, self.ticks, self.weight);
         }
     }
 
@@ -258,12 +309,14 @@ impl Ended {
     }
 }
 
+/// Counts a section that ended, and stands for `weight` of them.
 #[inline(always)]
-fn hold(writer: &Writer, row: &Row, ticks: u64) {
-    add(&row.held, 1);
-    add(&row.hold, ticks);
+pub fn hold(writer: &Writer, row: &Row, ticks: u64, weight: u32) {
+    let weight = u64::from(weight);
+    add(&row.held, weight);
+    add(&row.hold, ticks * weight);
     raise(&row.hold_max, ticks);
-    count_ticks(writer, &row.hold_page, ticks, 1);
+    count_ticks(writer, &row.hold_page, ticks, weight);
 }
 
 /// Decides the site of a section that began without one, and moves what was counted to it.

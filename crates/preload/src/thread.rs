@@ -15,6 +15,7 @@ use relatch_record::writer::Writer;
 use crate::convert::watch::{self, Watched};
 use crate::guard::Guarded;
 use crate::section::{DEPTH, Held};
+use crate::usual::{REMEMBERED, Remembered};
 use crate::{session, tls};
 
 /// Keys of rows that a thread can find; a power of two.
@@ -35,10 +36,12 @@ struct Key {
 
 /// A thread that acquired a lock.
 pub struct Thread {
+    /// How many sections it is in.
+    pub depth: usize,
     /// The sections it is in, outermost first.
     pub held: [Held; DEPTH],
-    /// How many.
-    pub depth: usize,
+    /// Rows of the sites that it was at.
+    pub remembered: [Remembered; REMEMBERED],
     /// The converted rwlocks it holds shared.
     pub reads: [usize; READS],
     /// How many.
@@ -66,6 +69,14 @@ static ALL: Guarded<All> = Guarded::new(All(core::ptr::null_mut()));
 static END_KEY: AtomicU32 = AtomicU32::new(0);
 /// A value for the key that is not null.
 static NOT_NULL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// This thread's `Thread`, if it has one yet.
+#[inline(always)]
+pub fn attached() -> Option<&'static mut Thread> {
+    let thread = tls::get();
+    // SAFETY: the word belongs to this thread, and hooks do not nest.
+    (!thread.is_null()).then(|| unsafe { &mut *thread })
+}
 
 /// This thread's `Thread`; none where it can not be had (no memory, or recording has stopped).
 #[inline(always)]

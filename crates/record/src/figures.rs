@@ -136,7 +136,7 @@ fn ratio(sum: u64, count: u64) -> f64 {
 }
 
 fn quantile(times: &Times, q: f64, max_ns: u64) -> u64 {
-    times.quantile_ns(q).map_or(0, |ns| (ns.round() as u64).min(max_ns))
+    times.quantile_ns(q, max_ns as f64).map_or(0, |ns| (ns.round() as u64).min(max_ns))
 }
 
 fn maximum_since(now: u64, before: u64, sum: u64, times: &Times) -> u64 {

@@ -313,11 +313,12 @@ pub struct Row {
     pub wait: AtomicU64,
     /// Longest wait in ticks.
     pub wait_max: AtomicU64,
-    /// Sections that ended.
+    /// Sections that ended, as far as they were measured: a short one that was drawn at random counts
+    /// for all those that it stands for.
     pub held: AtomicU64,
-    /// Ticks held.
+    /// Ticks held, of the sections in `held`.
     pub hold: AtomicU64,
-    /// Longest hold in ticks.
+    /// Longest measured hold in ticks.
     pub hold_max: AtomicU64,
     /// Zero.
     pub spare: [u64; 4],

@@ -130,11 +130,14 @@ mod tests {
         let name = namer.code(path, address).unwrap();
         assert!(name.function.ends_with("names::tests::a_function"), "{name:?}");
         assert_eq!(name.offset, 5);
-        assert!(name.file.as_ref().unwrap().ends_with("names.rs"), "{name:?}");
-        let begins =
-            include_str!("names.rs").lines().position(|line| line.contains("fn a_function"));
-        let begins = u32::try_from(begins.unwrap() + 1).unwrap();
-        assert!((begins..begins + 3).contains(&name.line.unwrap()), "{name:?}, {begins}");
+        // An optimised build has no lines.
+        if cfg!(debug_assertions) {
+            assert!(name.file.as_ref().unwrap().ends_with("names.rs"), "{name:?}");
+            let begins =
+                include_str!("names.rs").lines().position(|line| line.contains("fn a_function"));
+            let begins = u32::try_from(begins.unwrap() + 1).unwrap();
+            assert!((begins..begins + 3).contains(&name.line.unwrap()), "{name:?}, {begins}");
+        }
         // Asked again, the answer is the same, and the observed program gives it too.
         assert_eq!(namer.code(path, address), Some(name.clone()));
         let bytes = std::fs::read(path).unwrap();

@@ -42,10 +42,10 @@ impl Times {
         self.counts.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
     }
 
-    /// The time below which the share `q` of all times lies, in nanoseconds: within a bucket they are
-    /// taken as evenly spread, so the answer is within 1/16 of the truth, mostly far closer.
-    /// `None` where nothing was counted.
-    pub fn quantile_ns(&self, q: f64) -> Option<f64> {
+    /// The time below which the share `q` of all times lies, in nanoseconds, where the longest is
+    /// `max_ns`: within a bucket they are taken as evenly spread, so the answer is within 1/16 of the
+    /// truth, mostly far closer. `None` where nothing was counted.
+    pub fn quantile_ns(&self, q: f64, max_ns: f64) -> Option<f64> {
         let all = self.count();
         if all == 0 {
             return None;
@@ -53,8 +53,13 @@ impl Times {
         let rank = q.clamp(0.0, 1.0) * all as f64;
         let mut below = 0.0;
         for (i, &(bucket, count)) in self.counts.iter().enumerate() {
-            if below + count as f64 >= rank || i + 1 == self.counts.len() {
-                let (low, high) = bounds(bucket);
+            let is_last = i + 1 == self.counts.len();
+            if below + count as f64 >= rank || is_last {
+                let (low, mut high) = bounds(bucket);
+                if is_last {
+                    // The last bucket need not be filled to its end.
+                    high = (max_ns / self.ns_per_tick).clamp(low, high);
+                }
                 let within = ((rank - below) / count as f64).clamp(0.0, 1.0);
                 return Some((low + (high - low) * within) * self.ns_per_tick);
             }
@@ -138,17 +143,17 @@ mod tests {
         let even = times(0.5, 0..100_000);
         assert_eq!(even.count(), 100_000);
         for q in [0.01, 0.1, 0.5, 0.9, 0.99] {
-            let found = even.quantile_ns(q).unwrap();
+            let found = even.quantile_ns(q, 49_999.5).unwrap();
             assert!((found / (q * 50_000.0) - 1.0).abs() < 0.002, "{q}: {found}");
         }
-        assert!(Times::default().quantile_ns(0.5).is_none());
+        assert!(Times::default().quantile_ns(0.5, 1.0).is_none());
     }
 
     #[test]
     fn one_time_alone_is_found_within_its_bucket() {
         for value in [0, 1, 15, 16, 1000, 123_456_789] {
             for q in [0.0, 0.5, 1.0] {
-                let found = times(1.0, [value]).quantile_ns(q).unwrap();
+                let found = times(1.0, [value]).quantile_ns(q, value as f64).unwrap();
                 let width = (value as f64 / 16.0).max(1.0);
                 assert!((found - value as f64).abs() <= width, "{value} at {q}: {found}");
             }
@@ -163,7 +168,7 @@ mod tests {
         // The same durations on a clock that ticks three times as fast.
         sum.add(&times(1.0 / 3.0, (1000..2000).map(|ns| ns * 3)));
         assert_eq!(sum.count(), 3000);
-        let median = sum.quantile_ns(0.5).unwrap();
+        let median = sum.quantile_ns(0.5, 2000.0).unwrap();
         assert!((median / 1500.0 - 1.0).abs() < 0.04, "{median}");
     }
 

@@ -284,7 +284,7 @@ mod tests {
             serde_json::from_str(&json(&recording(), Sort::Wait)).unwrap();
         assert_eq!(value["schema"], SCHEMA);
         assert_eq!(value["total"]["acquisitions"], 10);
-        assert_eq!(value["total"]["wait_p50_ns"], 656);
+        assert_eq!(value["total"]["wait_p50_ns"], 650);
         assert_eq!(value["total"]["wait_max_ns"], 660);
         let class = &value["classes"][0];
         assert_eq!((&class["name"], &class["kind"]), (&"main+0x10".into(), &"mutex".into()));
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(
             lines[1],
             "main+0x10,mutex,\"std::map<int, char>::at+0x30\",\"std::map<int, char>::at\",m.h,3,\
-             /bin/p,exclusive,10,2,1,1300,660,656,660,10,150,15,15,15"
+             /bin/p,exclusive,10,2,1,1300,660,650,660,10,150,15,15,15"
         );
     }
 }

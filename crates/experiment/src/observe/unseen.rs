@@ -69,11 +69,9 @@ impl Family {
             next += 1;
             family.extend(younger.iter().filter(|&&(_, of)| of == parent).map(|&(child, _)| child));
             let Ok(program) = std::fs::read_link(format!("/proc/{parent}/exe")) else { continue };
-            if !self.programs.contains_key(&program) {
-                // Through /proc it is found in another mount namespace, and after it was replaced.
-                let why = look_at(Path::new(&format!("/proc/{parent}/exe")));
-                self.programs.insert(program, why);
-            }
+            // Through /proc it is found in another mount namespace, and after it was replaced.
+            let look = || look_at(Path::new(&format!("/proc/{parent}/exe")));
+            self.programs.entry(program).or_insert_with(look);
         }
     }
 

@@ -5,6 +5,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use relatch::platform::{Deadline, Platform, Word};
 use relatch::{RawMutex, RawRwLock};
 
+/// Passes some time: the window in which the mistake shows is else a few instructions wide, and a
+/// virtual machine with two CPUs seldom hits it.
+fn dawdle(word: &impl Word) {
+    word.spin_for(50, Relaxed, |_| false);
+}
+
 /// Looks and takes in two steps: two threads may both find it free.
 pub struct TwoSteps<P: Platform>(P::U32);
 
@@ -16,11 +22,13 @@ unsafe impl<P: Platform> RawMutex for TwoSteps<P> {
     }
     fn lock(&self) {
         self.0.spin_until(Acquire, |word| word == 0);
+        dawdle(&self.0);
         self.0.store(1, Relaxed);
     }
     fn try_lock(&self) -> bool {
         let free = self.0.load(Acquire) == 0;
         if free {
+            dawdle(&self.0);
             self.0.store(1, Relaxed);
         }
         free
@@ -116,6 +124,7 @@ unsafe impl<P: Platform> RawRwLock for LateReader<P> {
     }
     fn read(&self) {
         self.0.spin_until(Acquire, |word| word & WRITER == 0);
+        dawdle(&self.0);
         self.0.fetch_add(READER, Acquire);
     }
     fn try_read(&self) -> bool {

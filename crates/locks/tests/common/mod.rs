@@ -128,12 +128,17 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
 
     fn perform(&self, op: Op, data: &impl Data, deadline: Deadline) -> u32 {
         let lock = &self.0;
-        let yes = |()| true;
         let shared = match op {
-            Op::Read | Op::ReadAgain | Op::ReadTwice | Op::ReadThenRecursive => yes(lock.read()),
+            Op::Read | Op::ReadAgain | Op::ReadTwice | Op::ReadThenRecursive => {
+                lock.read();
+                true
+            }
             Op::TryRead => lock.try_read(),
             Op::ReadUntil => lock.read_until(deadline),
-            Op::ReadRecursive => yes(lock.read_recursive()),
+            Op::ReadRecursive => {
+                lock.read_recursive();
+                true
+            }
             Op::TryReadRecursive => lock.try_read_recursive(),
             _ => false,
         };
@@ -154,7 +159,10 @@ impl<L: RawRwLock + 'static> Subject for TwoModes<L> {
             };
         }
         let exclusive = match op {
-            Op::Write | Op::WriteAgain | Op::WriteTwice | Op::Downgrade => yes(lock.write()),
+            Op::Write | Op::WriteAgain | Op::WriteTwice | Op::Downgrade => {
+                lock.write();
+                true
+            }
             Op::TryWrite => lock.try_write(),
             Op::WriteUntil => lock.write_until(deadline),
             _ => false,

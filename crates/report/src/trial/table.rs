@@ -169,7 +169,11 @@ impl Trial {
         if rows.is_empty() {
             return;
         }
-        let waits = if with_waits { ", and waits on converted locks" } else { "" };
+        let waits = match (with_waits, self.arms.iter().any(|arm| arm.role == "recorded")) {
+            (false, _) => "",
+            (true, false) => ", and waits on converted locks",
+            (true, true) => ", and waits (recorded: on all locks; plans: on converted ones)",
+        };
         let _ = writeln!(out, "\nbeside it, medians of a run{waits}");
         columns(&heads, rows, out);
     }
