@@ -38,11 +38,15 @@ impl Bench {
         Ok(Bench { relatch: relatch.to_path_buf(), library, place })
     }
 
-    /// With the command of this workspace, built anew beside the program that calls.
+    /// With the command of this workspace, built anew beside the program that calls; or with the one
+    /// that `RELATCH_BINARY` names.
     ///
     /// # Errors
     /// When it can not be built.
     pub fn of_this_workspace() -> Result<Bench, String> {
+        if let Some(built) = std::env::var_os("RELATCH_BINARY") {
+            return Bench::new(Path::new(&built));
+        }
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let relatch = this.with_file_name("relatch");
         let root =

@@ -115,11 +115,12 @@ mod tests {
 
     #[test]
     fn what_is_no_number_fails() {
-        for judge in [Figures::at_most::<&str>, Figures::at_least::<&str>] {
-            let mut figures = Figures::kept();
-            judge(&mut figures, "x", f64::NAN, 1.0, "ns");
-            assert!(!figures.passed());
-        }
+        let mut figures = Figures::kept();
+        figures.at_most("x", f64::NAN, 1.0, "ns");
+        assert!(!figures.passed());
+        let mut figures = Figures::kept();
+        figures.at_least("x", f64::NAN, 1.0, "ns");
+        assert!(!figures.passed());
         let mut figures = Figures::kept();
         figures.within("x", 1.0, 0.0, 5.0, "ns");
         assert!(!figures.passed());

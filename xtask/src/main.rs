@@ -11,7 +11,8 @@ const USAGE: &str = "\
 usage: cargo xtask hold [NAME...|all]        what must hold: prints figure, bound, PASS or FAIL; no name lists them
        cargo xtask cases [--all|--rotate N]  real programs under stat, same and conversions (all, or two by turns)
        cargo xtask soak                      the checks of `hold` that take long
-RELATCH_CASES names the directory of the case scripts (default: ../shared/cases).";
+RELATCH_CASES names the directory of the case scripts (default: ../shared/cases),
+RELATCH_BINARY a relatch that is built already (default: that of this workspace, built anew).";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
                 Trial::read(&outcome.to_json()).map(|trial| trial.table(width))
             }
         };
-        let now = text.and_then(|text| output::show(&format!("{text}\n")));
+        let now = text.and_then(|text| output::show(&format!("{}\n", text.trim_end())));
         shown = std::mem::replace(&mut shown, Ok(())).and(now);
     })?;
     shown?;

@@ -298,7 +298,7 @@ fn conclusion(outcome: &Outcome) -> String {
     let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     let listed = |arms: &[(&ArmOutcome, f64)]| {
         let parts: Vec<String> = (arms.iter())
-            .map(|(arm, ratio)| format!("{} ({:+.0} % time)", arm.name, percent(*ratio)))
+            .map(|(arm, ratio)| format!("{} ({:+.0} % time)", label(arm), percent(*ratio)))
             .collect();
         parts.join(", ")
     };
@@ -320,7 +320,7 @@ fn conclusion(outcome: &Outcome) -> String {
     for word in [Verdict::Equivalent, Verdict::Undecided] {
         let arms = with_verdict(outcome, word);
         if !arms.is_empty() {
-            let names: Vec<&str> = arms.iter().map(|(arm, _)| arm.name.as_str()).collect();
+            let names: Vec<String> = arms.iter().map(|(arm, _)| label(arm)).collect();
             sentences.push(format!("{}: {}.", capital(word.word()), names.join(", ")));
         }
     }
@@ -346,10 +346,19 @@ fn price(fastest: &ArmOutcome, outcome: &Outcome) -> Option<String> {
     Some(format!(
         "What may be worse with {}: its longest wait was {:.1} ms, that of the program's own lock {:.1} ms \
          (recorded); CPU time {cpu:+.0} %.",
-        fastest.name,
+        label(fastest),
         ms(now),
         ms(before),
     ))
+}
+
+/// The arm in a sentence.
+fn label(arm: &ArmOutcome) -> String {
+    let mut label = arm.conversions.join(" ");
+    if !arm.share.is_empty() {
+        label += &format!(" shared by {}", arm.share.join(", "));
+    }
+    label
 }
 
 fn capital(word: &str) -> String {

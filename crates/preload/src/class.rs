@@ -43,8 +43,15 @@ fn inside(lock: usize, kind: u8) -> Option<(&'static AtomicU64, &'static AtomicU
     unsafe { Some((&*((lock + tag) as *const AtomicU64), &*((lock + class) as *const AtomicU32))) }
 }
 
-/// The lock's class, if it has been seen.
+/// The class that the lock carries itself, if it has room for it and has been seen.
 #[inline(always)]
+pub fn inside_lock(lock: usize, kind: u8) -> Option<u32> {
+    let (tag, class) = inside(lock, kind)?;
+    // Acquire, pairs with the release in `note`.
+    (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed))
+}
+
+/// The lock's class, if it has been seen.
 pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
     match inside(lock, kind) {
         // Relaxed: whoever wrote the class wrote it before the tag, and either held the lock then or
@@ -62,7 +69,7 @@ fn note(lock: usize, kind: u8, class: u32) {
     match inside(lock, kind) {
         Some((at, number)) => {
             number.store(class, Relaxed);
-            // Release, pairs with the load in `of_lock`.
+            // Release, pairs with the load in `inside_lock`.
             at.store(lock as u64 ^ TAG, Release);
         }
         None => {

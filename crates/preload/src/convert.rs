@@ -28,7 +28,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU16, AtomicU32};
 
 use relatch_plan::{Algorithm, Kind};
-use relatch_record::layout::{Kept, ORIGIN_INIT};
+use relatch_record::layout::Kept;
 
 use crate::places::{self, Place};
 use crate::slots::{self, Symbol};
@@ -188,12 +188,9 @@ fn decide(kind: Kind, lock: usize, origin: Origin) -> Decision {
     let conversions = settings::conversions();
     let found = match origin {
         _ if conversions.by_kind_alone() => conversions.first_match(kind, &[]),
-        Origin::Init(place) => {
-            debug_assert!(ORIGIN_INIT == 1, "as stat names classes");
-            named(conversions.first_match(kind, &[]), || {
-                names::with_place(place.address(), |name| conversions.first_match(kind, &[name]))
-            })
-        }
+        Origin::Init(place) => named(conversions.first_match(kind, &[]), || {
+            names::with_place(place.address(), |name| conversions.first_match(kind, &[name]))
+        }),
         Origin::Unknown if unwind::object_at(lock).is_some() => {
             named(conversions.first_match(kind, &[]), || {
                 names::with_static(lock, |name| conversions.first_match(kind, &[name]))

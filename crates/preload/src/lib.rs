@@ -12,6 +12,11 @@
 //! 2. A hook may be the first code of this library that runs.
 //! 3. glibc's words of a lock stay valid and free as long as the lock is converted.
 
+// `_1` to `_3` are argument registers that a hooked function does not use.
+#![allow(clippy::just_underscores_and_digits)]
+// Nobody reads these pages without the source beside them.
+#![allow(rustdoc::private_intra_doc_links)]
+
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_pointer_width = "64")))]
 compile_error!("the preload library is written for x86-64 Linux with glibc");
 

@@ -208,6 +208,7 @@ fn wait_for(
     let code = wait();
     let at = clock::ticks(clock);
     let waited = Some(at.saturating_sub(from));
+    writer.note_time_now_and_then(at);
     if is_acquired(code) {
         attempt.begin(thread, writer, lock, Acquired { at, waited }, stack, frame_pointer);
     } else if code == libc::ETIMEDOUT {

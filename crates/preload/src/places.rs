@@ -105,25 +105,18 @@ impl Place {
     /// Where the return address of this place's function lies, and the frame pointer there.
     #[inline(always)]
     fn step(&self, return_at: usize, frame_pointer: usize) -> Option<(usize, usize)> {
+        self.up()?.step(return_at, frame_pointer)
+    }
+
+    /// The step to the frame above, where it is known.
+    #[inline(always)]
+    pub fn up(&self) -> Option<Up> {
         let kind = self.up_kind.load(Relaxed);
-        if kind & 1 == 0 {
-            return None;
-        }
-        // After the return the stack pointer is just above the return address.
-        let from = if kind & 2 != 0 { frame_pointer } else { return_at + 8 };
-        let cfa = from.wrapping_add_signed(self.offset.load(Relaxed) as i32 as isize);
-        // The stack grows down: a frame above lies higher, and not far for functions that lock.
-        if cfa <= return_at || cfa - return_at > 1 << 20 || cfa & 7 != 0 {
-            return None;
-        }
-        let frame_pointer = if kind & 4 != 0 {
-            let at = cfa.wrapping_add_signed(self.frame_pointer_at.load(Relaxed) as i32 as isize);
-            // SAFETY: a slot of this thread's live stack, by the function's own unwind row.
-            unsafe { (at as *const usize).read() }
-        } else {
-            frame_pointer
-        };
-        Some((cfa - 8, frame_pointer))
+        (kind & 1 != 0).then(|| Up {
+            offset: self.offset.load(Relaxed) as i32,
+            from_frame_pointer: kind & 2 != 0,
+            frame_pointer_at: (kind & 4 != 0).then(|| self.frame_pointer_at.load(Relaxed) as i32),
+        })
     }
 }
 

@@ -19,16 +19,26 @@ use crate::usual;
 /// Sections that a thread can be in at once, and have measured.
 pub const DEPTH: usize = 64;
 
-/// A section that a thread is in.
+/// A section that a thread is in: what every one has. Small, so that the innermost two share a line
+/// with what else a thread needs at each lock.
+#[derive(Clone, Copy)]
 pub struct Held {
     /// The lock's address.
     pub lock: usize,
+    /// When it was acquired, in ticks.
     since: u64,
-    /// How many sections it stands for; 0: it is not measured.
-    weight: u32,
-    row: *const Row,
-    /// Nothing below means anything: see [`usual`].
-    usual: bool,
+    /// The row's address, null where there is none, and in the low bits, which an aligned row leaves
+    /// free, the weight: how many sections this one stands for, 0 if it is not measured.
+    row: usize,
+}
+
+/// Marks, beside the weight, a section that has [`More`].
+const UNUSUAL: usize = 64;
+const _: () = assert!(align_of::<Row>() > UNUSUAL);
+
+/// What a section has that did not begin in the usual way.
+#[derive(Clone, Copy)]
+pub struct More {
     lock_row: *const Row,
     what: What,
     /// The same thread held the lock already: the outer section measures.
@@ -39,42 +49,51 @@ pub struct Held {
 }
 
 impl Held {
-    /// Fills the first fields alone.
+    /// A section that began in the usual way.
     #[inline(always)]
-    pub fn begin_usual(&mut self, lock: usize, since: u64, weight: u32, row: &'static Row) {
-        self.lock = lock;
-        self.since = since;
-        self.weight = weight;
-        self.row = row;
-        self.usual = true;
+    pub fn usual(lock: usize, since: u64, weight: u32, row: &'static Row) -> Held {
+        Held { lock, since, row: &raw const *row as usize | weight as usize }
     }
 
-    /// Row, begin and weight of a usual section of the lock.
+    fn unusual(lock: usize, since: u64, row: *const Row) -> Held {
+        Held { lock, since, row: row as usize | UNUSUAL | 1 }
+    }
+
+    /// Begin, weight and row, if it is a usual section of the lock.
     #[inline(always)]
-    pub fn usual(&self, lock: usize) -> Option<(&'static Row, u64, u32)> {
+    pub fn as_usual(&self, lock: usize) -> Option<(u64, u32, &'static Row)> {
+        if self.lock != lock || self.row & UNUSUAL != 0 {
+            return None;
+        }
         // SAFETY: a usual section has a row, and rows stay as long as the process.
-        (self.lock == lock && self.usual).then(|| (unsafe { &*self.row }, self.since, self.weight))
+        Some((self.since, self.weight(), unsafe { &*self.row() }))
     }
 
-    /// Fills what a usual section left out, so that it can end the long way.
-    fn fill(&mut self) {
-        if !self.usual {
-            return;
+    fn weight(&self) -> u32 {
+        (self.row & (UNUSUAL - 1)) as u32
+    }
+
+    #[inline(always)]
+    fn row(&self) -> *const Row {
+        (self.row & !(2 * UNUSUAL - 1)) as *const Row
+    }
+
+    /// What a usual section left out.
+    fn more(&self, kept: &More) -> More {
+        if self.row & UNUSUAL != 0 {
+            return *kept;
         }
         // SAFETY: as above.
-        let row = unsafe { &*self.row };
-        self.usual = false;
-        self.lock_row = core::ptr::null();
-        self.what = What {
+        let row = unsafe { &*self.row() };
+        let what = What {
             class: row.class.load(Relaxed) - 1,
             site: row.site.load(Relaxed),
             mode: row.mode.load(Relaxed) as u8,
             kind: row.kind.load(Relaxed),
             lock: 0,
         };
-        self.nested = false;
-        self.waited = None;
-        self.chain.clear();
+        let lock_row = core::ptr::null();
+        More { lock_row, what, nested: false, waited: None, chain: Chain::EMPTY }
     }
 }
 
@@ -119,7 +138,7 @@ pub fn attempt(
     if let Some(row) = row
         && !undecided
     {
-        usual::remember(thread, writer, place, (class, kind, mode), row);
+        usual::remember(thread, writer, (stack, frame_pointer), (class, kind, mode), row);
     }
     Attempt { what, row, undecided }
 }
@@ -159,21 +178,14 @@ impl Attempt {
         if thread.depth == DEPTH {
             forget_oldest(thread, writer);
         }
-        let held = &mut thread.held[thread.depth];
+        let chain =
+            if self.undecided { Chain::collect(stack, frame_pointer) } else { Chain::EMPTY };
+        let row = self.row.map_or(core::ptr::null(), |row| &raw const *row);
+        let lock_row = lock_row.map_or(core::ptr::null(), |row| &raw const *row);
+        thread.held[thread.depth] = Held::unusual(lock, acquired.at, row);
+        thread.more[thread.depth] =
+            More { lock_row, what: self.what, nested, waited: acquired.waited, chain };
         thread.depth += 1;
-        held.usual = false;
-        held.lock = lock;
-        held.since = acquired.at;
-        held.weight = 1;
-        held.row = self.row.map_or(core::ptr::null(), |row| row);
-        held.lock_row = lock_row.map_or(core::ptr::null(), |row| row);
-        held.what = self.what;
-        held.nested = nested;
-        held.waited = acquired.waited;
-        held.chain.clear();
-        if self.undecided {
-            held.chain = Chain::collect(stack, frame_pointer);
-        }
     }
 
     /// Counts an attempt that gave up, after waiting so long.
@@ -225,8 +237,8 @@ fn is_held(thread: &mut Thread, writer: &Writer, lock: usize, mode: u8) -> bool 
     let Some(at) = thread.held[..thread.depth].iter().rposition(|held| held.lock == lock) else {
         return false;
     };
-    thread.held[at].fill();
-    if mode == SHARED || class::is_recursive(lock, thread.held[at].what.kind) {
+    let more = thread.held[at].more(&thread.more[at]);
+    if mode == SHARED || class::is_recursive(lock, more.what.kind) {
         return true;
     }
     remove(thread, at);
@@ -242,6 +254,7 @@ fn forget_oldest(thread: &mut Thread, writer: &Writer) {
 
 fn remove(thread: &mut Thread, at: usize) {
     thread.held[at..thread.depth].rotate_left(1);
+    thread.more[at..thread.depth].rotate_left(1);
     thread.depth -= 1;
 }
 
@@ -262,27 +275,26 @@ pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> O
     if thread.held[last].lock != lock {
         at = thread.held[..last].iter().rposition(|held| held.lock == lock)?;
     }
-    let held = &mut thread.held[at];
-    held.fill();
+    let held = thread.held[at];
+    let more = held.more(&thread.more[at]);
     let now = clock::ticks(writer.header().clock);
     let mut ended = Ended {
-        row: held.row,
-        lock_row: held.lock_row,
-        what: held.what,
+        row: held.row(),
+        lock_row: more.lock_row,
+        what: more.what,
         // Ticks of two processors may differ by a few; a section can not have ended before it began.
         ticks: now.saturating_sub(held.since).min(i64::MAX as u64),
-        weight: held.weight,
+        weight: held.weight(),
     };
-    let nested = held.nested;
-    if !held.chain.is_empty() {
-        settle(thread, writer, at, stack, &mut ended);
+    if !more.chain.is_empty() {
+        settle(thread, writer, lock, &more, stack, &mut ended);
     }
     if at == last {
         thread.depth = last;
     } else {
         remove(thread, at);
     }
-    (!nested && ended.weight != 0).then_some(ended)
+    (!more.nested && ended.weight != 0).then_some(ended)
 }
 
 impl Ended {
@@ -321,9 +333,15 @@ pub fn hold(writer: &Writer, row: &Row, ticks: u64, weight: u32) {
 
 /// Decides the site of a section that began without one, and moves what was counted to it.
 #[cold]
-fn settle(thread: &mut Thread, writer: &Writer, at: usize, stack: usize, ended: &mut Ended) {
-    let held = &thread.held[at];
-    let (place, lock, waited, old) = (held.chain.decide(stack), held.lock, held.waited, held.what);
+fn settle(
+    thread: &mut Thread,
+    writer: &Writer,
+    lock: usize,
+    more: &More,
+    stack: usize,
+    ended: &mut Ended,
+) {
+    let (place, waited, old) = (more.chain.decide(stack), more.waited, more.what);
     let mut what = old;
     what.site = site_of(writer, place);
     if what.class == 0 {

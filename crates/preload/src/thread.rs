@@ -14,8 +14,8 @@ use relatch_record::writer::Writer;
 
 use crate::convert::watch::{self, Watched};
 use crate::guard::Guarded;
-use crate::section::{DEPTH, Held};
-use crate::usual::{REMEMBERED, Remembered};
+use crate::section::{DEPTH, Held, More};
+use crate::usual::Memory;
 use crate::{session, tls};
 
 /// Keys of rows that a thread can find; a power of two.
@@ -34,14 +34,20 @@ struct Key {
     row: *const Row,
 }
 
-/// A thread that acquired a lock.
+/// A thread that acquired a lock. What every acquisition touches comes first: its line holds the two
+/// innermost sections as well.
+#[repr(C, align(64))]
 pub struct Thread {
     /// How many sections it is in.
     pub depth: usize,
+    /// The recording's first page: rows are numbered from there.
+    pub pages: usize,
     /// The sections it is in, outermost first.
     pub held: [Held; DEPTH],
-    /// Rows of the sites that it was at.
-    pub remembered: [Remembered; REMEMBERED],
+    /// Wrappers and rows of the sites that it was at.
+    pub memory: Memory,
+    /// What the sections have that did not begin in the usual way.
+    pub more: [More; DEPTH],
     /// The converted rwlocks it holds shared.
     pub reads: [usize; READS],
     /// How many.
@@ -121,6 +127,7 @@ fn attach() -> Option<&'static mut Thread> {
             (*thread).running = true;
             (*thread).depth = 0;
             (*thread).reading = 0;
+            (*thread).pages = writer.first_page();
             (*thread).watching = 0;
             (*thread).id = libc::gettid() as u32;
         }
@@ -195,7 +202,7 @@ impl Thread {
             self.rows_used = 0;
         }
         // SAFETY: the mapping lives as long as the process.
-        let writer: &'static Writer = unsafe { &*(&raw const *writer) };
+        let writer: &'static Writer = unsafe { &*core::ptr::from_ref(writer) };
         let row = writer.row(self.page?, self.rows_used);
         self.rows_used += 1;
         row.site.store(what.site, Relaxed);

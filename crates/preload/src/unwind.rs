@@ -34,6 +34,27 @@ pub struct Up {
     pub frame_pointer_at: Option<i32>,
 }
 
+impl Up {
+    /// Where the return address of the function lies that a return address at `return_at` is in, and
+    /// the frame pointer of the frame above.
+    #[inline(always)]
+    pub fn step(self, return_at: usize, frame_pointer: usize) -> Option<(usize, usize)> {
+        // After the return the stack pointer is just above the return address.
+        let from = if self.from_frame_pointer { frame_pointer } else { return_at + 8 };
+        let cfa = from.wrapping_add_signed(self.offset as isize);
+        // The stack grows down: a frame above lies higher, and not far for functions that lock.
+        if cfa <= return_at || cfa - return_at > 1 << 20 || cfa & 7 != 0 {
+            return None;
+        }
+        let frame_pointer = match self.frame_pointer_at {
+            // SAFETY: a slot of this thread's live stack, by the function's own unwind row.
+            Some(at) => unsafe { (cfa.wrapping_add_signed(at as isize) as *const usize).read() },
+            None => frame_pointer,
+        };
+        Some((cfa - 8, frame_pointer))
+    }
+}
+
 /// glibc's `struct dl_find_object`.
 #[repr(C)]
 pub struct Object {

@@ -198,7 +198,7 @@ pub struct Header {
     pub exe: [u8; 512],
     /// The command line, arguments separated by zero bytes, zero padded.
     pub command: [u8; 1024],
-    /// `uname`: release and machine, zero padded.
+    /// The first bytes of `/proc/version`, zero padded.
     pub kernel: [u8; 192],
     /// The processor's brand string, zero padded.
     pub cpu: [u8; 64],
@@ -285,7 +285,7 @@ pub struct Class {
 
 /// What one thread did at one site with the locks of one class, in one mode; or, where `lock` is not
 /// zero, with one lock. Only its thread writes it: plain loads and stores.
-#[repr(C)]
+#[repr(C, align(128))]
 pub struct Row {
     /// Index of the class, plus one; zero: the row is not in use. Written last.
     pub class: AtomicU32,
@@ -305,6 +305,8 @@ pub struct Row {
     pub reserved: [u8; 3],
     /// Acquisitions, contended ones included.
     pub acquisitions: AtomicU64,
+    /// The writer's own notes on this row; they share the line that every acquisition writes.
+    pub notes: [AtomicU64; 3],
     /// Acquisitions that found the lock taken and waited.
     pub contended: AtomicU64,
     /// Tries that gave up: try-forms that found it taken, timed forms that ran out.
@@ -321,7 +323,7 @@ pub struct Row {
     /// Longest measured hold in ticks.
     pub hold_max: AtomicU64,
     /// Zero.
-    pub spare: [u64; 4],
+    pub spare: u64,
 }
 
 const _: () = {

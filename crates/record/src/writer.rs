@@ -36,7 +36,6 @@ impl Writer {
         let fd = create_file(directory)?;
         let writer = map_file(fd).inspect_err(|_| sys::close(fd))?;
         let header = writer.header_mut();
-        header.magic = MAGIC;
         header.version = VERSION;
         header.mode = mode;
         header.by_lock = by_lock.into();
@@ -46,6 +45,8 @@ impl Writer {
         header.clock = clock::kind();
         read_environment(header);
         writer.begin();
+        // Last: a reader that looks meanwhile finds no recording rather than half of one.
+        header.magic = MAGIC;
         Ok(writer)
     }
 
@@ -63,8 +64,12 @@ impl Writer {
         let backed = self.header().backed.load(Relaxed) as usize;
         sys::allocate(fd, 0, backed).inspect_err(|_| sys::close(fd))?;
         let used = PAGES_AT + self.header().pages.load(Relaxed) as usize * PAGE;
+        let skip = MAGIC.len();
         // SAFETY: both mappings span RESERVE bytes, of which `backed` are backed in either file.
-        unsafe { core::ptr::copy_nonoverlapping(self.base, copy.base, used.min(backed)) };
+        unsafe {
+            let (from, to) = (self.base.add(skip), copy.base.add(skip));
+            core::ptr::copy_nonoverlapping(from, to, used.min(backed) - skip);
+        }
         copy.clear_counts();
         // SAFETY: this child has one thread, and that is here; the parent's mapping is replaced by one
         // that holds the same tables at the same offsets.
@@ -75,6 +80,7 @@ impl Writer {
         sys::close(self.fd);
         self.fd = fd;
         self.begin();
+        self.header_mut().magic = MAGIC;
         Ok(())
     }
 
@@ -134,6 +140,14 @@ impl Writer {
         header.last_ticks.store(ticks, Relaxed);
         // Rule 3 of the layout: pairs with the reader's load, which takes the time first.
         header.last_ns.store(ns, Release);
+    }
+
+    /// Notes the time unless that was done a moment ago; `now` is in ticks. Called from rare paths.
+    pub fn note_time_now_and_then(&self, now: u64) {
+        // About 100 ms, whatever the ticks are.
+        if now.saturating_sub(self.header().last_ticks.load(Relaxed)) > 1 << 28 {
+            self.note_time();
+        }
     }
 
     /// Marks the recording as ended.
@@ -245,6 +259,11 @@ impl Writer {
         unsafe { &*self.page_ptr(page).cast() }
     }
 
+    /// The address of the first page.
+    pub fn first_page(&self) -> usize {
+        self.page_ptr(0) as usize
+    }
+
     fn page_ptr(&self, page: u32) -> *mut u8 {
         // SAFETY: `page` is below PAGES.
         unsafe { self.base.add(PAGES_AT + page as usize * PAGE) }
@@ -272,6 +291,7 @@ impl Writer {
             // Relaxed: the page's content is zero already, and its kind is what readers go by.
             if header.pages.compare_exchange_weak(page, page + 1, Relaxed, Relaxed).is_ok() {
                 self.kind_of(page).store(kind, Release);
+                self.note_time_now_and_then(clock::ticks(header.clock));
                 return Some(page);
             }
         }
