@@ -26,6 +26,8 @@ fn main() {
         .args(["-shared", "-static-libgcc", "-o"])
         .arg(&library)
         .arg(preload.join("hooks.S"))
+        .arg(preload.join("cancel.c"))
+        .args(["-O2", "-fPIC", "-fvisibility=hidden"])
         .arg(archive)
         .arg(format!("-Wl,--version-script={}", preload.join("hooks.map").display()))
         // What is not a hook stays inside; lazy binding would call the dynamic linker from a lock path.

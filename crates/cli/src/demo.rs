@@ -19,7 +19,7 @@ static SOURCE: &[u8] = include_bytes!("../sample/cache.c");
 
 /// See the way from a program to a verdict, on a small program that relatch brings along
 ///
-/// Takes half a minute. Observes the program, tries other locks on it and says what came of it; shows
+/// Takes less than a minute. Observes the program, tries other locks on it and says what came of it; shows
 /// each command as you would type it for a program of yours.
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,10 +55,11 @@ pub fn run(args: Args) -> Result<ExitCode, String> {
             }
             Scene::Outcome(outcome) => {
                 progress.end();
-                Trial::read(&outcome.to_json()).map(|trial| trial.table(width))
+                let trial = Trial::read(&outcome.to_json());
+                trial.map(|trial| trial.table(width).trim_end().to_owned())
             }
         };
-        let now = text.and_then(|text| output::show(&format!("{}\n", text.trim_end())));
+        let now = text.and_then(|text| output::show(&format!("{text}\n")));
         shown = std::mem::replace(&mut shown, Ok(())).and(now);
     })?;
     shown?;

@@ -19,7 +19,7 @@ fn it_goes_all_the_way_and_leaves_what_was_asked_for() {
         "$ relatch stat -- ./sample",
         "The hottest class is cache_new (mutex)",
         "cache_get+0x",
-        "$ relatch try -n 2 --recorded -c 'mutex@cache_new=ttas'",
+        "$ relatch try -n 2 --max-time 40 --recorded -c 'mutex@cache_new=ttas'",
         "-c 'mutex@cache_new=qrwlock' --share cache_get -- ./sample",
         "2 rounds of 9 arms",
         "What that says",

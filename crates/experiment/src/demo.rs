@@ -6,6 +6,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use relatch_plan::{Algorithm, Kind, Plan};
 use relatch_record::recording::{self, Class, Cost, Figures, Recording, Site};
@@ -25,6 +26,8 @@ const COMMAND: &str = "./sample";
 const READER: &str = "cache_get";
 /// Rounds, if nobody says otherwise.
 pub const ROUNDS: usize = 10;
+/// On a machine that is busy otherwise there are fewer rounds: a demo has a minute.
+const MOST: Duration = Duration::from_secs(40);
 
 /// What the demo is shown with.
 pub struct Demo<'a> {
@@ -85,10 +88,10 @@ impl Demo<'_> {
         show(Scene::Step("3. Would another lock be better?"));
         let plans = hottest.plans()?;
         show(Scene::Text(format!(
-            "{} variants of the same program file, each once per round, {} rounds, in random order: bare; \
-             interposed but unchanged (same), twice, to see how far apart equal things lie here; observed \
-             as in step 2 (recorded); and with another lock in the place of that one, {} ways. In the last \
-             one {READER}, which only reads (see {SOURCE}), takes it shared.",
+            "{} variants of the same program file, each once per round, {} rounds at most, in random \
+             order: bare; interposed but unchanged (same), twice, to see how far apart equal things lie \
+             here; observed as in step 2 (recorded); and with another lock in the place of that one, {} \
+             ways. In the last one {READER}, which only reads (see {SOURCE}), takes it shared.",
             plans.len() + 4,
             self.rounds,
             plans.len(),
@@ -96,8 +99,9 @@ impl Demo<'_> {
         let selected: String =
             plans.iter().map(|plan| arguments(&plan.name, &plan.share)).collect();
         show(Scene::Command(format!(
-            "relatch try -n {} --recorded{selected} -- {COMMAND}",
+            "relatch try -n {} --max-time {} --recorded{selected} -- {COMMAND}",
             self.rounds,
+            MOST.as_secs(),
         )));
         // Not before: in step 2 Ctrl-C is for the sample alone.
         interrupt::listen().map_err(|error| format!("cannot catch Ctrl-C: {error}"))?;
@@ -166,6 +170,7 @@ impl Demo<'_> {
         let arms = arms(&interposition, plans, true);
         let mut experiment = Experiment::new(vec![COMMAND.into()], arms);
         experiment.rounds = Some(self.rounds);
+        experiment.max_time = Some(MOST);
         experiment
     }
 

@@ -39,7 +39,10 @@ unsafe impl GlobalAlloc for OwnPages {
         if at + layout.size() > arena.end {
             let size = layout.size().next_multiple_of(CHUNK);
             let Some(chunk) = sys::map_private(size) else { return core::ptr::null_mut() };
-            (at, arena.end) = (chunk as usize, chunk as usize + size);
+            // `next` before `end`: a fork in between leaves an arena that is full, not one that lies.
+            at = chunk as usize;
+            arena.next = at;
+            arena.end = at + size;
         }
         arena.next = at + layout.size();
         at as *mut u8

@@ -205,16 +205,8 @@ static BY_ADDRESS: Table<32768> = Table::new();
 /// Static locks; the class plus one.
 static STATICS: Table<8192> = Table::new();
 
-/// Holds the lock of the tables across a fork.
-pub fn before_fork() {
-    ADDING.hold();
-}
-
-/// Gives it back.
-///
-/// # Safety
-/// After [`before_fork`], on the same thread or its copy.
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { ADDING.release() };
+/// In the child of a fork.
+pub fn in_child() {
+    // SAFETY: this child has one thread.
+    unsafe { ADDING.force_free() };
 }

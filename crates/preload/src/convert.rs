@@ -186,18 +186,19 @@ enum Origin {
 #[cold]
 fn decide(kind: Kind, lock: usize, origin: Origin) -> Decision {
     let conversions = settings::conversions();
-    let found = match origin {
-        _ if conversions.by_kind_alone() => conversions.first_match(kind, &[]),
-        Origin::Init(place) => named(conversions.first_match(kind, &[]), || {
-            names::with_place(place.address(), |name| conversions.first_match(kind, &[name]))
-        }),
+    let without_name = || decision_of(conversions.first_match(kind, &[]));
+    match origin {
+        _ if conversions.by_kind_alone() => without_name(),
+        Origin::Init(place) => by_place(kind, place),
         Origin::Unknown if unwind::object_at(lock).is_some() => {
-            named(conversions.first_match(kind, &[]), || {
-                names::with_static(lock, |name| conversions.first_match(kind, &[name]))
-            })
+            names::with_static(lock, |name| decision_of(conversions.first_match(kind, &[name])))
+                .unwrap_or_else(without_name)
         }
-        Origin::Unknown => conversions.first_match(kind, &[]),
-    };
+        Origin::Unknown => without_name(),
+    }
+}
+
+fn decision_of(found: Option<(usize, Algorithm)>) -> Decision {
     match found {
         Some((_, Algorithm::Same)) => Decision::Keep,
         Some((position, algorithm)) => Decision::Convert(algorithm, position),
@@ -205,25 +206,23 @@ fn decide(kind: Kind, lock: usize, origin: Origin) -> Decision {
     }
 }
 
-/// What the name says, or, where there is no name, what holds without one.
-fn named<T>(without: Option<T>, with: impl FnOnce() -> Option<Option<T>>) -> Option<T> {
-    with().unwrap_or(without)
-}
-
-/// The conversion that selects a site; looked up once per place.
-fn selected_by_site(kind: Kind, place: &'static Place) -> Option<(usize, Algorithm)> {
+/// What the name of a place decides, whether locks begin there or are acquired; looked up once, since a
+/// symbol table is long and a program may initialise a lock for every object.
+fn by_place(kind: Kind, place: &'static Place) -> Decision {
     let known = &place.conversion[kind as usize];
     if known.load(Relaxed) == 0 {
-        let found = names::with_place(place.address(), |name| {
-            settings::conversions().first_match(kind, &[name])
-        });
-        let found = found.flatten().filter(|(_, algorithm)| *algorithm != Algorithm::Same);
-        let code = found.map_or(1, |(position, algorithm)| {
-            Code::of(Decision::Convert(algorithm, position)).0 as u8
-        });
-        known.store(code, Relaxed);
+        let conversions = settings::conversions();
+        let found =
+            names::with_place(place.address(), |name| conversions.first_match(kind, &[name]));
+        let found = found.unwrap_or_else(|| conversions.first_match(kind, &[]));
+        known.store(Code::of(decision_of(found)).0 as u8, Relaxed);
     }
-    match Code(MARK | u16::from(known.load(Relaxed))).decision() {
+    Code(MARK | u16::from(known.load(Relaxed))).decision()
+}
+
+/// The conversion that selects a site.
+fn selected_by_site(kind: Kind, place: &'static Place) -> Option<(usize, Algorithm)> {
+    match by_place(kind, place) {
         Decision::Convert(algorithm, position) => Some((position, algorithm)),
         _ => None,
     }
@@ -243,7 +242,9 @@ fn count_converted(was_watched: bool) {
     if let Some(writer) = session::writer() {
         writer.header().converted.fetch_add(1, Relaxed);
         if was_watched {
-            writer.header().kept[Kept::NotSelected as usize].fetch_sub(1, Relaxed);
+            // A child of a fork counts from zero.
+            let kept = &writer.header().kept[Kept::NotSelected as usize];
+            let _ = kept.fetch_update(Relaxed, Relaxed, |kept| kept.checked_sub(1));
         }
     }
 }

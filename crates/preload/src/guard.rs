@@ -32,16 +32,12 @@ impl<T> Guarded<T> {
         Guard { guarded: self }
     }
 
-    /// Takes the lock and leaves it taken: before a fork, so that the child finds the value whole.
-    pub fn hold(&self) {
-        core::mem::forget(self.lock());
-    }
-
-    /// Ends [`hold`](Self::hold).
+    /// In the child of a fork: whoever held the lock does not exist here. What it was about to change is
+    /// written in an order that leaves it usable at every moment.
     ///
     /// # Safety
-    /// This thread, or the one that it is the fork of, holds the lock through `hold`.
-    pub unsafe fn release(&self) {
+    /// This process has one thread, and it does not hold the lock.
+    pub unsafe fn force_free(&self) {
         self.taken.store(false, Release);
     }
 }

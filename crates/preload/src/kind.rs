@@ -12,6 +12,9 @@ pub const PROTECT: i32 = 64;
 /// Shared between processes; glibc sets it for robust ones too.
 pub const PROCESS_SHARED: i32 = 128;
 
+/// `__flags` of an rwlock that asks for writers first.
+pub const PREFER_WRITER_NONRECURSIVE: u32 = 2;
+
 /// `__kind` of a mutex.
 #[inline(always)]
 pub fn mutex_kind(mutex: usize) -> i32 {

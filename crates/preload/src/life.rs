@@ -54,8 +54,8 @@ fn begin() {
     }
     unwind::resolve();
     thread::make_key();
-    // SAFETY: the handlers are functions of this library, which is never unloaded.
-    unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     match mode {
         Mode::Record => observe::direct(),
         Mode::Convert => convert::direct(),
@@ -71,29 +71,11 @@ extern "C" fn relatch_end() {
     }
 }
 
-/// Our own tables must be whole in the child, so their locks are held across the fork.
-unsafe extern "C" fn before_fork() {
-    session::before_fork();
-    thread::before_fork();
-    names::before_fork();
-    places::before_fork();
-    class::before_fork();
-}
-
-unsafe extern "C" fn after_fork() {
-    // SAFETY: held since `before_fork`, by this thread or its copy.
-    unsafe {
-        class::after_fork();
-        places::after_fork();
-        names::after_fork();
-        thread::after_fork();
-        session::after_fork();
-    }
-}
-
+/// Nothing is held across a fork: another library's handler may lock, after ours or before.
 unsafe extern "C" fn in_child() {
-    // SAFETY: as an atfork handler.
-    unsafe { after_fork() };
-    thread::only_this_one();
-    session::follow_fork();
+    session::in_child();
+    thread::in_child();
+    names::in_child();
+    places::in_child();
+    class::in_child();
 }

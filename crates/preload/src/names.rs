@@ -88,16 +88,10 @@ impl Names {
     }
 }
 
-/// Holds the lock across a fork.
-pub fn before_fork() {
-    NAMES.hold();
-}
-
-/// Gives it back.
-///
-/// # Safety
-/// After [`before_fork`], on the same thread or its copy.
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { NAMES.release() };
+/// In the child of a fork.
+pub fn in_child() {
+    // SAFETY: this child has one thread.
+    unsafe { NAMES.force_free() };
+    // The file that was being mapped may be half entered.
+    NAMES.lock().files = [File { module: 0, bytes: &[] }; FILES];
 }

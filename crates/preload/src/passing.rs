@@ -39,6 +39,12 @@ pub fn passes_its_argument(place: &Place) -> bool {
     }
 }
 
+/// Makes the decoder build its tables, which it does once: a fork amid that would leave the child waiting
+/// for a thread that it does not have.
+pub fn warm_up() {
+    argument_of_last_call(&[0x90]);
+}
+
 #[cold]
 fn look(place: &Place) -> bool {
     let Some((start, length)) = place.function() else { return false };

@@ -27,6 +27,8 @@ const WRAPPER_BYTES: usize = 1024;
 pub const FRAMES: usize = 8;
 /// Room for return addresses.
 const PLACES: usize = 8192;
+/// How many entries are looked at for one.
+const PROBES: usize = 64;
 
 /// [`Place::state`]: not yet decided.
 pub const UNDECIDED: u8 = 0;
@@ -55,7 +57,7 @@ pub struct Place {
     pub site: AtomicU32,
     /// Per kind: the index, plus one, of the class whose origin is this place.
     pub class: [AtomicU32; 4],
-    /// Per kind: the conversion that selects this site, plus two; 1: none; 0: not looked at.
+    /// Per kind: what the plan decides by this place's name, a code of `convert`; 0: not looked at.
     pub conversion: [AtomicU8; 4],
     /// Whether it takes mutexes shared, per conversion: see `convert::share`.
     pub shares: AtomicU32,
@@ -143,21 +145,21 @@ fn hash(address: usize) -> usize {
 }
 
 fn probe(address: usize, first: usize) -> &'static Place {
-    for i in 1..PLACES {
+    for i in 1..PROBES {
         let place = &TABLE[(first + i) % PLACES];
         match place.address.load(Acquire) {
             found if found == address => return place,
-            0 => break,
+            0 => return add(address, first),
             _ => {}
         }
     }
-    add(address, first)
+    &OTHERS
 }
 
 #[cold]
 fn add(address: usize, first: usize) -> &'static Place {
     let _adding = ADDING.lock();
-    for i in 0..PLACES {
+    for i in 0..PROBES {
         let place = &TABLE[(first + i) % PLACES];
         match place.address.load(Relaxed) {
             found if found == address => return place,
@@ -332,16 +334,8 @@ pub fn origin(stack: usize, frame_pointer: usize) -> &'static Place {
     place
 }
 
-/// Holds the table's lock across a fork.
-pub fn before_fork() {
-    ADDING.hold();
-}
-
-/// Gives it back, in the parent and in the child.
-///
-/// # Safety
-/// After [`before_fork`], on the same thread or its copy.
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { ADDING.release() };
+/// In the child of a fork.
+pub fn in_child() {
+    // SAFETY: this child has one thread.
+    unsafe { ADDING.force_free() };
 }

@@ -16,6 +16,8 @@ const NONE: u8 = 0;
 const RECORDING: u8 = 1;
 /// No recording could be had, or its file was lost: nothing is observed any more.
 const STOPPED: u8 = 2;
+/// A child of a fork that has not locked yet: the recording is still its parent's.
+const FORKED: u8 = 3;
 
 struct Session {
     state: AtomicU8,
@@ -36,32 +38,40 @@ pub fn writer() -> Option<&'static Writer> {
     match SESSION.state.load(Acquire) {
         // SAFETY: written before the state.
         RECORDING => Some(unsafe { (*SESSION.writer.get()).assume_init_ref() }),
-        NONE => begin(),
+        NONE | FORKED => begin(),
         _ => None,
     }
 }
 
 #[cold]
 fn begin() -> Option<&'static Writer> {
-    {
-        let _beginning = BEGINNING.lock();
-        if SESSION.state.load(Relaxed) == NONE {
+    let _beginning = BEGINNING.lock();
+    let directory = settings::directory().as_bytes();
+    let begun = match SESSION.state.load(Relaxed) {
+        NONE => {
+            crate::passing::warm_up();
             let mode = if settings::mode() == Some(Mode::Convert) { 2 } else { 1 };
-            match Writer::create(settings::directory().as_bytes(), mode, settings::by_lock()) {
-                Ok(writer) => {
-                    // SAFETY: nobody reads it before the state says so, and nobody else writes it.
-                    unsafe { (*SESSION.writer.get()).write(writer) };
-                    // Release, pairs with the load in `writer`.
-                    SESSION.state.store(RECORDING, Release);
-                }
-                Err(_) => stop(),
-            }
+            Writer::create(directory, mode, settings::by_lock())
         }
-    }
-    match SESSION.state.load(Acquire) {
-        // SAFETY: as in `writer`.
-        RECORDING => Some(unsafe { (*SESSION.writer.get()).assume_init_ref() }),
-        _ => None,
+        // SAFETY: the writer was written before the parent recorded. `in_child` has forgotten every
+        // row and page.
+        FORKED => unsafe { (*SESSION.writer.get()).assume_init_read().follow_fork(directory) },
+        // SAFETY: another thread was first, and has written it.
+        RECORDING => return Some(unsafe { (*SESSION.writer.get()).assume_init_ref() }),
+        _ => return None,
+    };
+    match begun {
+        Ok(writer) => {
+            // SAFETY: nobody reads it before the state says so, and nobody else writes it.
+            let writer = unsafe { (*SESSION.writer.get()).write(writer) };
+            // Release, pairs with the load in `writer`.
+            SESSION.state.store(RECORDING, Release);
+            Some(writer)
+        }
+        Err(_) => {
+            stop();
+            None
+        }
     }
 }
 
@@ -87,31 +97,12 @@ pub fn end() {
     }
 }
 
-/// Holds the lock of the beginning across a fork.
-pub fn before_fork() {
-    BEGINNING.hold();
-}
-
-/// Gives it back.
-///
-/// # Safety
-/// After [`before_fork`], on the same thread or its copy.
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { BEGINNING.release() };
-}
-
-/// In the child: a recording of its own.
-pub fn follow_fork() {
-    if !is_recording() {
-        return;
-    }
-    // SAFETY: RECORDING, so it was written; this child has one thread.
-    let followed = unsafe {
-        (*SESSION.writer.get()).assume_init_mut().follow_fork(settings::directory().as_bytes())
-    };
-    if followed.is_err() {
-        stop();
-        crate::tls::set(core::ptr::null_mut());
+/// In the child of a fork: its recording begins with its first lock, so that a child that only calls
+/// exec costs nothing.
+pub fn in_child() {
+    // SAFETY: this child has one thread.
+    unsafe { BEGINNING.force_free() };
+    if is_recording() {
+        SESSION.state.store(FORKED, Release);
     }
 }

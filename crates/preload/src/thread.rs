@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
 
+use relatch_plan::env::Mode;
 use relatch_record::layout::{Dropped, ROW_PAGE, ROWS, Row};
 use relatch_record::sys;
 use relatch_record::writer::Writer;
@@ -16,7 +17,7 @@ use crate::convert::watch::{self, Watched};
 use crate::guard::Guarded;
 use crate::section::{DEPTH, Held, More};
 use crate::usual::Memory;
-use crate::{session, tls};
+use crate::{session, settings, tls};
 
 /// Keys of rows that a thread can find; a power of two.
 const KEYS: usize = 4096;
@@ -62,6 +63,8 @@ pub struct Thread {
     rows_used: usize,
     next: *mut Thread,
     running: bool,
+    /// Its rows are those of the process that this one was forked from.
+    stale: bool,
     keys: [Key; KEYS],
 }
 
@@ -107,7 +110,10 @@ pub fn make_key() {
 
 #[cold]
 fn attach() -> Option<&'static mut Thread> {
-    let writer = session::writer()?;
+    // A converted lock asks who is who even where nothing can be recorded.
+    if session::writer().is_none() && settings::mode() != Some(Mode::Convert) {
+        return None;
+    }
     let thread = {
         let mut all = ALL.lock();
         let mut thread = all.0;
@@ -122,14 +128,11 @@ fn attach() -> Option<&'static mut Thread> {
                 // Zeroed memory is an empty Thread: see `zeroed_is_empty` below.
                 (*thread).next = all.0;
                 all.0 = thread;
-                writer.header().threads.fetch_add(1, Relaxed);
+                if let Some(writer) = session::writer() {
+                    writer.header().threads.fetch_add(1, Relaxed);
+                }
             }
             (*thread).running = true;
-            (*thread).depth = 0;
-            (*thread).reading = 0;
-            (*thread).pages = writer.first_page();
-            (*thread).watching = 0;
-            (*thread).id = libc::gettid() as u32;
         }
         thread
     };
@@ -139,7 +142,16 @@ fn attach() -> Option<&'static mut Thread> {
         unsafe { libc::pthread_setspecific(key, (&raw const NOT_NULL).cast()) };
     }
     // SAFETY: `thread` is this thread's from here on.
-    Some(unsafe { &mut *thread })
+    let thread = unsafe { &mut *thread };
+    if thread.stale {
+        thread.renew();
+    }
+    thread.depth = 0;
+    thread.reading = 0;
+    thread.watching = 0;
+    // SAFETY: no arguments, never fails.
+    thread.id = unsafe { libc::gettid() } as u32;
+    Some(thread)
 }
 
 /// The thread's last locks may still come, from other keys' destructors: it then attaches anew.
@@ -154,6 +166,19 @@ unsafe extern "C" fn ended(_value: *mut c_void) {
 }
 
 impl Thread {
+    /// Forgets rows and sections: they were those of the process that this one was forked from.
+    fn renew(&mut self) {
+        self.stale = false;
+        self.depth = 0;
+        self.watching = 0;
+        self.page = None;
+        self.rows_used = 0;
+        self.memory.clear();
+        self.keys.fill(Key { lock: 0, what: 0, row: core::ptr::null() });
+        // SAFETY: no arguments, never fails.
+        self.id = unsafe { libc::gettid() } as u32;
+    }
+
     /// The row for what is named; none when there is no room.
     #[inline(always)]
     pub fn row(&mut self, writer: &Writer, what: What) -> Option<&'static Row> {
@@ -199,6 +224,7 @@ impl Thread {
                 return None;
             };
             self.page = Some(page);
+            self.pages = writer.first_page();
             self.rows_used = 0;
         }
         // SAFETY: the mapping lives as long as the process.
@@ -247,33 +273,23 @@ impl What {
     }
 }
 
-/// Holds the list's lock across a fork.
-pub fn before_fork() {
-    ALL.hold();
-}
-
-/// Gives it back.
-///
-/// # Safety
-/// After [`before_fork`], on the same thread or its copy.
-pub unsafe fn after_fork() {
-    // SAFETY: the caller's promise.
-    unsafe { ALL.release() };
-}
-
-/// In the child: only the thread that forked is left.
-pub fn only_this_one() {
-    let all = ALL.lock();
+/// In the child of a fork: no other thread is left, and this one begins anew as far as the recording
+/// goes: what it holds was acquired, and counted, in its parent.
+pub fn in_child() {
+    // SAFETY: this child has one thread.
+    unsafe { ALL.force_free() };
     let mine = tls::get();
+    let all = ALL.lock();
     let mut thread = all.0;
     // SAFETY: the list holds live `Thread`s; the other threads do not exist in this process.
     unsafe {
         while !thread.is_null() {
             (*thread).running = thread == mine;
-            if thread == mine {
-                (*thread).id = libc::gettid() as u32;
-            }
+            (*thread).stale = thread != mine;
             thread = (*thread).next;
+        }
+        if let Some(thread) = mine.as_mut() {
+            thread.renew();
         }
     }
 }

@@ -297,7 +297,7 @@ struct State {
     offset: i64,
     /// Where the frame pointer is saved; none: unchanged.
     saved: Option<i64>,
-    /// The frame pointer's rule is one that is not followed.
+    /// The rule of the frame pointer, or of the return address, is one that is not followed.
     lost: bool,
 }
 
@@ -306,6 +306,10 @@ struct State {
 const FRAME_POINTER: u64 = 6;
 #[cfg(target_arch = "x86_64")]
 const STACK_POINTER: u64 = 7;
+#[cfg(target_arch = "x86_64")]
+const RETURN_ADDRESS: u64 = 16;
+#[cfg(target_arch = "aarch64")]
+const RETURN_ADDRESS: u64 = 30;
 #[cfg(target_arch = "aarch64")]
 const FRAME_POINTER: u64 = 29;
 #[cfg(target_arch = "aarch64")]
@@ -440,7 +444,8 @@ impl State {
     }
 
     fn lose(&mut self, register: u64) {
-        if register == FRAME_POINTER {
+        // The outermost frame says that its return address is undefined.
+        if register == FRAME_POINTER || register == RETURN_ADDRESS {
             self.lost = true;
         }
     }

@@ -47,6 +47,14 @@ pub struct Memory {
     rows: [u32; ROWS],
 }
 
+impl Memory {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.wrappers.fill(Wrapper { address: 0, step: 0 });
+        self.rows.fill(0);
+    }
+}
+
 /// The step up from a wrapper's return address.
 #[derive(Clone, Copy)]
 struct Wrapper {

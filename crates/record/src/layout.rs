@@ -188,6 +188,8 @@ pub struct Header {
     pub threads: AtomicU32,
     /// 1 when rows per lock are kept.
     pub by_lock: u32,
+    /// 1 when no more pages could be had.
+    pub full: AtomicU32,
     /// Indexed by [`Dropped`].
     pub dropped: [AtomicU64; DROPPED],
     /// Indexed by [`Kept`]: locks.

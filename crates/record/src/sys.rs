@@ -130,25 +130,40 @@ pub unsafe fn unmap(address: *mut u8, size: usize) {
     let _ = unsafe { call([libc::SYS_munmap, address as c_long, size as c_long, 0, 0, 0, 0]) };
 }
 
-/// Moves a mapping over another one.
+/// Backs a part of a shared mapping with memory or disk (`MADV_POPULATE_WRITE`, Linux 5.14), so that
+/// writing to it can not fail later.
+///
+/// # Errors
+/// The error number: where the disk is full, or the kernel does not know the call.
 ///
 /// # Safety
-/// `size` bytes at `to` may be replaced, and `from` is not used afterwards.
-pub unsafe fn remap(from: *mut u8, size: usize, to: *mut u8) -> bool {
-    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: the caller's promise.
-    let at = unsafe {
-        call([
-            libc::SYS_mremap,
-            from as c_long,
-            size as c_long,
-            size as c_long,
-            flags as c_long,
-            to as c_long,
-            0,
-        ])
+/// The bytes belong to a mapping of this process.
+pub unsafe fn populate(address: *mut u8, size: usize) -> Result<(), i32> {
+    const MADV_POPULATE_WRITE: c_long = 23;
+    // SAFETY: the caller's promise; content stays what it is.
+    check(unsafe {
+        call([libc::SYS_madvise, address as c_long, size as c_long, MADV_POPULATE_WRITE, 0, 0, 0])
+    })
+    .map(drop)
+}
+
+/// `unlink`.
+pub fn remove(path: &CStr) {
+    // SAFETY: the path is a C string that outlives the call.
+    let _ = unsafe {
+        call([libc::SYS_unlinkat, libc::AT_FDCWD as c_long, path.as_ptr() as c_long, 0, 0, 0, 0])
     };
-    at == to as c_long
+}
+
+/// How large a file this process may make (`RLIMIT_FSIZE`), in bytes.
+pub fn file_size_limit() -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: the kernel writes two words.
+    let _ = unsafe {
+        let to = limit.as_mut_ptr() as c_long;
+        call([libc::SYS_prlimit64, 0, libc::RLIMIT_FSIZE as c_long, 0, to, 0, 0])
+    };
+    limit[0]
 }
 
 /// Process id, asked from the kernel each time: right after any kind of fork.

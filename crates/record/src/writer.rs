@@ -18,7 +18,6 @@ const STEP: usize = 64 * PAGE;
 #[derive(Clone, Copy)]
 pub struct Writer {
     base: *mut u8,
-    fd: i32,
 }
 
 // SAFETY: what is shared behind the pointer is atomic, or belongs to one thread by the layout's rule 1.
@@ -33,8 +32,18 @@ impl Writer {
     /// # Errors
     /// The error number of the call that failed.
     pub fn create(directory: &[u8], mode: u32, by_lock: bool) -> Result<Writer, i32> {
+        let writer = Writer::begun(directory, mode, by_lock)?;
+        writer.show();
+        Ok(writer)
+    }
+
+    /// A recording that readers do not take for one yet.
+    fn begun(directory: &[u8], mode: u32, by_lock: bool) -> Result<Writer, i32> {
         let fd = create_file(directory)?;
-        let writer = map_file(fd).inspect_err(|_| sys::close(fd))?;
+        let base = sys::map(RESERVE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd);
+        // The mapping needs no descriptor, and the program may close what it does not know.
+        sys::close(fd);
+        let writer = Writer { base: base? };
         let header = writer.header_mut();
         header.version = VERSION;
         header.mode = mode;
@@ -44,49 +53,6 @@ impl Writer {
         header.classes.store(1, Relaxed);
         header.clock = clock::kind();
         read_environment(header);
-        writer.begin();
-        // Last: a reader that looks meanwhile finds no recording rather than half of one.
-        header.magic = MAGIC;
-        Ok(writer)
-    }
-
-    /// In the child of a fork: continues in a file of its own, at the same addresses and with the same
-    /// tables, and with nothing counted. Rows keep their places, so threads go on with theirs.
-    ///
-    /// # Errors
-    /// The error number; the child must then stop recording, since this mapping is its parent's.
-    ///
-    /// # Safety
-    /// No other thread of this process uses the recording: true in a child right after fork.
-    pub unsafe fn follow_fork(&mut self, directory: &[u8]) -> Result<(), i32> {
-        let fd = create_file(directory)?;
-        let copy = map_file(fd).inspect_err(|_| sys::close(fd))?;
-        let backed = self.header().backed.load(Relaxed) as usize;
-        sys::allocate(fd, 0, backed).inspect_err(|_| sys::close(fd))?;
-        let used = PAGES_AT + self.header().pages.load(Relaxed) as usize * PAGE;
-        let skip = MAGIC.len();
-        // SAFETY: both mappings span RESERVE bytes, of which `backed` are backed in either file.
-        unsafe {
-            let (from, to) = (self.base.add(skip), copy.base.add(skip));
-            core::ptr::copy_nonoverlapping(from, to, used.min(backed) - skip);
-        }
-        copy.clear_counts();
-        // SAFETY: this child has one thread, and that is here; the parent's mapping is replaced by one
-        // that holds the same tables at the same offsets.
-        if !unsafe { sys::remap(copy.base, RESERVE, self.base) } {
-            sys::close(fd);
-            return Err(libc::ENOMEM);
-        }
-        sys::close(self.fd);
-        self.fd = fd;
-        self.begin();
-        self.header_mut().magic = MAGIC;
-        Ok(())
-    }
-
-    /// Stamps the start: pid, parent, time.
-    fn begin(&self) {
-        let header = self.header_mut();
         header.pid = sys::pid();
         header.parent = sys::parent();
         let (ticks, ns) = clock::pair(header.clock);
@@ -95,29 +61,53 @@ impl Writer {
         header.start_epoch_ns = clock::epoch_ns();
         header.last_ticks.store(ticks, Relaxed);
         header.last_ns.store(ns, Release);
+        Ok(writer)
     }
 
-    fn clear_counts(&self) {
-        let header = self.header();
-        for counter in header.dropped.iter().chain(&header.kept).chain([&header.converted]) {
-            counter.store(0, Relaxed);
+    /// From here on readers take the file for a recording.
+    fn show(&self) {
+        // SAFETY: the mapping begins with the magic; eight aligned bytes.
+        let magic = unsafe { &*self.base.cast::<AtomicU64>() };
+        // Release, pairs with the reader's look at the magic before all else.
+        magic.store(u64::from_ne_bytes(MAGIC), Release);
+    }
+
+    /// In the child of a fork: begins a recording of its own, with the tables of the parent's, so that
+    /// indexes which the process remembers stay right, and with nothing counted. The parent's mapping is
+    /// given up.
+    ///
+    /// # Errors
+    /// The error number; the child must then stop recording.
+    ///
+    /// # Safety
+    /// Nothing of this process refers to the parent's rows and pages any more.
+    pub unsafe fn follow_fork(self, directory: &[u8]) -> Result<Writer, i32> {
+        let (old, mode, by_lock) = (self.header(), self.header().mode, self.header().by_lock != 0);
+        let new = Writer::begun(directory, mode, by_lock)?;
+        // The counts first, since the parent goes on: rule 3 of the layout.
+        let modules = old.modules.load(Acquire).min(MODULES as u32);
+        let sites = old.sites.load(Acquire).min(SITES as u32);
+        let classes = old.classes.load(Acquire).min(CLASSES as u32);
+        for (at, bytes) in [
+            (MODULES_AT, modules as usize * size_of::<Module>()),
+            (SITES_AT, sites as usize * size_of::<Site>()),
+            (CLASSES_AT, classes as usize * size_of::<Class>()),
+        ] {
+            // SAFETY: both mappings hold the tables, and whole entries are copied.
+            unsafe { core::ptr::copy_nonoverlapping(self.base.add(at), new.base.add(at), bytes) };
         }
-        for index in 0..header.classes.load(Relaxed) {
-            let class = self.class(index);
+        for index in 0..classes {
+            let class = new.class(index);
             class.locks.store(0, Relaxed);
-            for totals in &class.totals {
-                totals.clear();
-            }
+            class.totals.iter().for_each(Totals::clear);
         }
-        for page in 0..header.pages.load(Relaxed) {
-            match self.kind_of(page).load(Relaxed) {
-                ROW_PAGE => (0..ROWS).for_each(|row| self.row(page, row).clear()),
-                HISTOGRAM_PAGE => {
-                    self.histogram(page).iter().for_each(|bucket| bucket.store(0, Relaxed))
-                }
-                _ => {}
-            }
-        }
+        new.header().modules.store(modules, Release);
+        new.header().sites.store(sites, Release);
+        new.header().classes.store(classes, Release);
+        new.show();
+        // SAFETY: the caller's promise.
+        unsafe { sys::unmap(self.base, RESERVE) };
+        Ok(new)
     }
 
     /// The header.
@@ -275,15 +265,19 @@ impl Writer {
         let header = self.header();
         loop {
             let page = header.pages.load(Relaxed);
-            if page as usize >= PAGES {
-                return None;
-            }
             let end = PAGES_AT + (page as usize + 1) * PAGE;
             let backed = header.backed.load(Acquire) as usize;
             if end > backed {
-                // Two threads may back the same bytes: the second call finds nothing to do.
+                if backed == RESERVE || header.full.load(Relaxed) != 0 {
+                    return None;
+                }
                 let more = (backed + STEP).min(RESERVE);
-                sys::allocate(self.fd, backed, more - backed).ok()?;
+                // SAFETY: within the mapping. Two threads may back the same bytes: the second call
+                // finds nothing to do.
+                if unsafe { sys::populate(self.base.add(backed), more - backed) }.is_err() {
+                    header.full.store(1, Relaxed);
+                    return None;
+                }
                 let _ =
                     header.backed.compare_exchange(backed as u64, more as u64, Release, Relaxed);
                 continue;
@@ -302,24 +296,6 @@ impl Totals {
     fn clear(&self) {
         for counter in [&self.acquisitions, &self.contended, &self.rejected, &self.wait, &self.hold]
         {
-            counter.store(0, Relaxed);
-        }
-    }
-}
-
-impl Row {
-    /// Forgets the counts, keeps the key and the histograms' pages.
-    fn clear(&self) {
-        for counter in [
-            &self.acquisitions,
-            &self.contended,
-            &self.rejected,
-            &self.wait,
-            &self.wait_max,
-            &self.held,
-            &self.hold,
-            &self.hold_max,
-        ] {
             counter.store(0, Relaxed);
         }
     }
@@ -357,8 +333,12 @@ pub fn count_ticks(writer: &Writer, page: &AtomicU32, ticks: u64, times: u64) {
 /// Opens a new file of zeros for a recording, its tables backed.
 fn create_file(directory: &[u8]) -> Result<i32, i32> {
     let mut path = [0u8; 1024];
-    if directory.len() + 32 > path.len() {
-        return Err(libc::ENAMETOOLONG);
+    if directory.is_empty() || directory.len() + 32 > path.len() {
+        return Err(libc::ENOENT);
+    }
+    // Beyond its limit on file sizes the program would get a signal.
+    if sys::file_size_limit() < RESERVE as u64 {
+        return Err(libc::EFBIG);
     }
     path[..directory.len()].copy_from_slice(directory);
     for n in 0..100_000 {
@@ -380,10 +360,14 @@ fn create_file(directory: &[u8]) -> Result<i32, i32> {
             Err(libc::EEXIST) => {}
             Err(error) => return Err(error),
             Ok(fd) => {
-                return match sys::allocate(fd, 0, PAGES_AT) {
+                // Its whole length at once, in holes; the tables are backed now, pages when needed.
+                let sized =
+                    sys::truncate(fd, RESERVE).and_then(|()| sys::allocate(fd, 0, PAGES_AT));
+                return match sized {
                     Ok(()) => Ok(fd),
                     Err(error) => {
                         sys::close(fd);
+                        sys::remove(path);
                         Err(error)
                     }
                 };
@@ -391,12 +375,6 @@ fn create_file(directory: &[u8]) -> Result<i32, i32> {
         }
     }
     Err(libc::EEXIST)
-}
-
-/// Maps all that the file may grow to; what lies beyond its end is not touched before it is backed.
-fn map_file(fd: i32) -> Result<Writer, i32> {
-    let base = sys::map(RESERVE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd)?;
-    Ok(Writer { base, fd })
 }
 
 fn decimal(mut number: u32, buffer: &mut [u8; 10]) -> &[u8] {

@@ -9,7 +9,7 @@ use crate::bench::{Bench, Setup, capture_within};
 use crate::figures::Figures;
 use crate::observed::Observed;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(15);
 /// Where distributions put it.
 const JEMALLOC: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
@@ -30,7 +30,9 @@ pub fn check(bench: &Bench, figures: &mut Figures) -> Result<(), String> {
     for program in ["everything", "cancel"] {
         bench.compile(program, &format!("{program}.c"), &["-O1"])?;
     }
-    bench.compile("before", "before.c", &["-O1", "libearly.so", "-Wl,-rpath,$ORIGIN"])?;
+    let early = ["-O1", "libearly.so", "-Wl,-rpath,$ORIGIN"];
+    bench.compile("before", "before.c", &early)?;
+    bench.compile("early", "before.c", &[&early[..], &["-DCONSTRUCTORS"]].concat())?;
     control(bench, figures, &no_allocation)?;
 
     let mut allocators: Vec<(&str, Vec<PathBuf>)> = vec![
@@ -42,7 +44,7 @@ pub fn check(bench: &Bench, figures: &mut Figures) -> Result<(), String> {
         Some(jemalloc) => allocators.push(("jemalloc", vec![jemalloc])),
         None => figures.note("jemalloc is not installed (libjemalloc2): not tried"),
     }
-    for program in ["everything", "before", "cancel"] {
+    for program in ["everything", "before", "early", "cancel"] {
         let bare = run(bench, &Setup::bare(), program)?;
         if !bare.status.success() {
             return Err(format!("{program} fails by itself: {}", told(&bare)));
@@ -63,7 +65,8 @@ pub fn check(bench: &Bench, figures: &mut Figures) -> Result<(), String> {
             }
         }
     }
-    early_counts(bench, figures)
+    early_counts(bench, figures, "before")?;
+    early_counts(bench, figures, "early")
 }
 
 fn setups() -> Vec<Setup> {
@@ -88,8 +91,8 @@ fn control(bench: &Bench, figures: &mut Figures, watching: &Path) -> Result<(), 
 }
 
 /// What was locked before main and after it is counted.
-fn early_counts(bench: &Bench, figures: &mut Figures) -> Result<(), String> {
-    let observed = Observed::run(bench, &[], &["./before"])?;
+fn early_counts(bench: &Bench, figures: &mut Figures, program: &str) -> Result<(), String> {
+    let observed = Observed::run(bench, &[], &[&format!("./{program}")])?;
     let counts = observed.counts();
     let count = |function: &str, mode: &str| {
         counts.get(&(function.to_owned(), mode.to_owned())).map_or(0, |count| count.0)
@@ -99,7 +102,7 @@ fn early_counts(bench: &Bench, figures: &mut Figures) -> Result<(), String> {
         ("lock_early", "exclusive", 1001),
         ("lock_early", "shared", 1001),
     ] {
-        let what = format!("before and after main: {function} ({mode})");
+        let what = format!("{program}: {function}, counted ({mode})");
         figures.told(what, count(function, mode), expected, count(function, mode) == expected);
     }
     Ok(())

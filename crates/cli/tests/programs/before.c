@@ -1,4 +1,4 @@
-/* Locks before any constructor has run, in constructors (of early.c, which it is linked with), in main and
+/* Locks before any constructor has run (unless CONSTRUCTORS is defined: then in one), in constructors (of early.c, which it is linked with), in main and
  * in a destructor. */
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +21,12 @@ static void at_the_very_beginning(int argc, char **argv, char **environment) {
         lock_first();
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) =
+#ifdef CONSTRUCTORS
+__attribute__((section(".init_array"), used)) static
+#else
+__attribute__((section(".preinit_array"), used)) static
+#endif
+ void (*const first)(int, char **, char **) =
     at_the_very_beginning;
 
 __attribute__((destructor(101))) static void after_main(void) {

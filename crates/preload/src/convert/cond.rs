@@ -12,23 +12,24 @@
 //! | 36..40 | as glibc has it | `__wrefs`: bit 1 says `CLOCK_MONOTONIC`, bits 3.. count waiters |
 //!
 //! # Rules
-//! 1. A condition variable becomes ours when a thread waits on it with a converted mutex, and glibc's
-//!    again when one waits with another mutex and nobody sleeps here.
+//! 1. A condition variable becomes ours when a thread waits on it with a mutex that is converted, or
+//!    watched and may come to be; it stays ours until it is destroyed, whatever mutex comes next.
 //! 2. A waiter counts itself before it releases the mutex; whoever then changes the condition under the
 //!    mutex sees it.
 //! 3. A signal raises the counter before it wakes, so a waiter that does not sleep yet stays awake.
 //! 4. A waiter takes itself off before it acquires the mutex again, so destroying may wait for that.
+//! 5. Sleeping is a cancellation point. A cancelled thread takes itself off and acquires the mutex before
+//!    its clean-up handlers run, as POSIX has it.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use libc::clockid_t;
 use relatch::Deadline;
 use relatch::platform::Word;
-use relatch_plan::Algorithm;
 
-use super::mutex::{acquire_again, deadline, decided, release};
+use super::mutex::{acquire_again, deadline, decided, release_any};
 use super::{Decision, Hook, Hooks};
 use crate::slots::{Cond, Mutex, Symbol, Time, real};
 
@@ -43,8 +44,6 @@ pub(super) const HOOKS: Hooks<6> = [
 
 /// Marks a condition variable of ours.
 const OURS: u32 = 0x7265_6c03;
-/// How long a waiter stays away that found glibc's waiters on its condition variable.
-const AWAY_NS: u64 = 1_000_000;
 
 #[inline(always)]
 fn word<'a>(cond: Cond, offset: usize) -> &'a AtomicU32 {
@@ -74,7 +73,7 @@ fn is_ours(cond: Cond) -> bool {
 }
 
 /// Rule 1. Called with the mutex held, which orders it against the other waiters. False while threads
-/// wait in glibc: they began before the mutex was converted.
+/// wait in glibc, with a mutex that is not converted.
 fn become_ours(cond: Cond) -> bool {
     if is_ours(cond) {
         return true;
@@ -89,52 +88,69 @@ fn become_ours(cond: Cond) -> bool {
     true
 }
 
-/// Rule 1, the way back.
-fn become_glibc(cond: Cond) {
-    if is_ours(cond) && waiters(cond).load(Acquire) == 0 {
-        // SAFETY: nobody sleeps here, so these are bytes of the program's condition variable that
-        // glibc expects to be zero before its first waiter.
-        unsafe { cond.cast::<u8>().write_bytes(0, 36) };
+/// A waiter that is away from its mutex.
+struct Away {
+    cond: Cond,
+    mutex: Mutex,
+    seen: u32,
+    until: Option<Deadline>,
+}
+
+impl Away {
+    /// Sleeps until a signal or the deadline; whether it was a signal.
+    fn sleep(&self) -> bool {
+        let signals = signals(self.cond);
+        // Acquire, pairs with the raise in `wake`.
+        while signals.load(Acquire) == self.seen {
+            if !signals.park_until(self.seen, self.until) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn come_back(&self) {
+        // Release, pairs with the acquire in `destroy`: the last access to the condition variable.
+        waiters(self.cond).fetch_sub(1, Release);
+        acquire_again(self.mutex);
     }
 }
 
-/// Waits with a converted mutex.
-fn sleep(
-    cond: Cond,
-    mutex: Mutex,
-    algorithm: Algorithm,
-    until: Option<Result<Deadline, c_int>>,
-) -> c_int {
+unsafe extern "C-unwind" {
+    /// `cancel.c`.
+    fn relatch_cancellable(
+        wait: unsafe extern "C-unwind" fn(*const c_void) -> c_int,
+        cancelled: unsafe extern "C-unwind" fn(*const c_void),
+        argument: *const c_void,
+    ) -> c_int;
+}
+
+unsafe extern "C-unwind" fn sleep_away(away: *const c_void) -> c_int {
+    // SAFETY: the argument of `relatch_cancellable`, which outlives it.
+    c_int::from(unsafe { (*away.cast::<Away>()).sleep() })
+}
+
+unsafe extern "C-unwind" fn cancelled(away: *const c_void) {
+    // SAFETY: as above; the frame that holds it has not been unwound yet.
+    unsafe { (*away.cast::<Away>()).come_back() }
+}
+
+/// Waits with a mutex that is not glibc's for good, or on a condition variable that is ours.
+fn sleep(cond: Cond, mutex: Mutex, until: Option<Result<Deadline, c_int>>) -> c_int {
     let until = match until {
         Some(Err(code)) => return code,
         Some(Ok(deadline)) => Some(deadline),
         None => None,
     };
-    if !become_ours(cond) {
-        // A wake-up without a reason, which POSIX allows; a little later, so as not to burn time.
-        release(mutex, algorithm);
-        let nobody = AtomicU32::new(0);
-        let away = Deadline::after::<relatch::Native>(AWAY_NS);
-        nobody.park_until(0, Some(away));
-        acquire_again(mutex, algorithm);
-        return 0;
-    }
     // Relaxed: rule 2; the mutex orders both against a signal under it.
     waiters(cond).fetch_add(1, Relaxed);
     let seen = signals(cond).load(Relaxed);
-    release(mutex, algorithm);
-    let mut code = 0;
-    // Acquire, pairs with the raise in `wake`.
-    while signals(cond).load(Acquire) == seen {
-        if !signals(cond).park_until(seen, until) {
-            code = libc::ETIMEDOUT;
-            break;
-        }
-    }
-    // Release, pairs with the acquire in `destroy`: the last access to the condition variable.
-    waiters(cond).fetch_sub(1, Release);
-    acquire_again(mutex, algorithm);
-    code
+    let away = Away { cond, mutex, seen, until };
+    release_any(mutex);
+    // SAFETY: both functions take the argument that is given.
+    let signalled = unsafe { relatch_cancellable(sleep_away, cancelled, (&raw const away).cast()) };
+    away.come_back();
+    if signalled != 0 { 0 } else { libc::ETIMEDOUT }
 }
 
 fn wake(cond: Cond, count: u32) {
@@ -146,23 +162,29 @@ fn wake(cond: Cond, count: u32) {
     }
 }
 
+/// Whether a thread waits here rather than in glibc.
+fn waits_here(cond: Cond, mutex: Mutex) -> bool {
+    is_ours(cond)
+        || matches!(decided(mutex), Decision::Convert(..) | Decision::Watch) && become_ours(cond)
+}
+
 unsafe extern "C-unwind" fn wait(cond: Cond, mutex: Mutex) -> c_int {
-    if let Decision::Convert(algorithm, _) = decided(mutex) {
-        return sleep(cond, mutex, algorithm, None);
+    if waits_here(cond, mutex) {
+        return sleep(cond, mutex, None);
     }
     // SAFETY: the program's own call.
-    waited(cond, mutex, || unsafe { real::cond_wait(cond, mutex) })
+    unsafe { real::cond_wait(cond, mutex) }
 }
 
 unsafe extern "C-unwind" fn timedwait(cond: Cond, mutex: Mutex, until: Time) -> c_int {
-    if let Decision::Convert(algorithm, _) = decided(mutex) {
+    if waits_here(cond, mutex) {
         // Bit 1, set by pthread_cond_init from its attributes.
         let monotonic = glibc_refs(cond).load(Relaxed) & 2 != 0;
         let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-        return sleep(cond, mutex, algorithm, Some(deadline(clock, until)));
+        return sleep(cond, mutex, Some(deadline(clock, until)));
     }
     // SAFETY: the program's own call.
-    waited(cond, mutex, || unsafe { real::cond_timedwait(cond, mutex, until) })
+    unsafe { real::cond_timedwait(cond, mutex, until) }
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -171,24 +193,11 @@ unsafe extern "C-unwind" fn clockwait(
     clock: clockid_t,
     until: Time,
 ) -> c_int {
-    if let Decision::Convert(algorithm, _) = decided(mutex) {
-        return sleep(cond, mutex, algorithm, Some(deadline(clock, until)));
+    if waits_here(cond, mutex) {
+        return sleep(cond, mutex, Some(deadline(clock, until)));
     }
     // SAFETY: the program's own call.
-    waited(cond, mutex, || unsafe { real::cond_clockwait(cond, mutex, clock, until) })
-}
-
-/// Waits with a mutex that is glibc's; it may have been converted meanwhile, which glibc, acquiring it
-/// again from inside, does not know.
-fn waited(cond: Cond, mutex: Mutex, wait: impl FnOnce() -> c_int) -> c_int {
-    become_glibc(cond);
-    let code = wait();
-    if let Decision::Convert(algorithm, _) = decided(mutex) {
-        // SAFETY: glibc's wait came back with its mutex.
-        unsafe { real::mutex_unlock(mutex) };
-        acquire_again(mutex, algorithm);
-    }
-    code
+    unsafe { real::cond_clockwait(cond, mutex, clock, until) }
 }
 
 unsafe extern "C" fn signal(cond: Cond) -> c_int {
@@ -214,7 +223,9 @@ unsafe extern "C" fn destroy(cond: Cond) -> c_int {
     if is_ours(cond) {
         // Acquire, pairs with the release in `sleep`.
         waiters(cond).spin_until(Acquire, |waiters| waiters == 0);
-        become_glibc(cond);
+        // SAFETY: nobody sleeps here, so these are bytes of the program's condition variable that glibc
+        // expects to be zero.
+        unsafe { cond.cast::<u8>().write_bytes(0, 36) };
     }
     // SAFETY: the program's own call.
     unsafe { real::cond_destroy(cond) }

@@ -160,14 +160,34 @@ fn wait(mutex: Mutex, algorithm: Algorithm, until: Until) -> c_int {
     if acquired { 0 } else { libc::ETIMEDOUT }
 }
 
-/// Acquires a converted mutex, untimed: after waiting on a condition variable.
-pub(super) fn acquire_again(mutex: Mutex, algorithm: Algorithm) {
-    acquire(mutex, algorithm, Until::Forever);
+/// Acquires a mutex, whatever it is: after waiting on a condition variable.
+pub(super) fn acquire_again(mutex: Mutex) {
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        acquire(mutex, algorithm, Until::Forever);
+        return;
+    }
+    // SAFETY: the program gave the mutex to its wait.
+    unsafe { real::mutex_lock(mutex) };
+    // It may have been converted meanwhile.
+    if let Decision::Convert(algorithm, _) = decided(mutex) {
+        // SAFETY: acquired above.
+        unsafe { real::mutex_unlock(mutex) };
+        acquire(mutex, algorithm, Until::Forever);
+    }
+}
+
+/// Releases a mutex, whatever it is: before waiting on a condition variable.
+pub(super) fn release_any(mutex: Mutex) {
+    match decided(mutex) {
+        Decision::Convert(algorithm, _) => release(mutex, algorithm),
+        // SAFETY: the program holds the mutex: its own wait says so.
+        _ => drop(unsafe { real::mutex_unlock(mutex) }),
+    }
 }
 
 /// Releases a converted mutex.
 #[inline(always)]
-pub(super) fn release(mutex: Mutex, algorithm: Algorithm) {
+fn release(mutex: Mutex, algorithm: Algorithm) {
     // The program holds the mutex: its own call says so, and releasing one that it does not hold is
     // undefined for every kind that is converted.
     if share::applies(algorithm) {
@@ -197,8 +217,9 @@ fn acquire_watched(
         unsafe { real::mutex_unlock(mutex) };
         return acquire(mutex, algorithm, until);
     }
-    let Some((position, algorithm)) = selected else {
-        if marker(mutex).get().decision() == Decision::Watch {
+    let watched = marker(mutex).get().decision() == Decision::Watch;
+    let Some((position, algorithm)) = selected.filter(|_| watched) else {
+        if watched {
             watch::acquired(
                 marker(mutex),
                 watch_count(mutex),
@@ -219,6 +240,23 @@ fn acquire_watched(
     0
 }
 
+/// Acquires a mutex that some sites take shared: in the mode of the site that calls, and exclusively
+/// while that is not known.
+fn acquire_shareable(
+    mutex: Mutex,
+    position: usize,
+    stack: usize,
+    frame_pointer: usize,
+    acquire: impl FnOnce(bool) -> c_int,
+) -> c_int {
+    let shares = share::shares(position, stack, frame_pointer);
+    let code = acquire(shares == Some(true));
+    if code == 0 && shares.is_none() {
+        watch::remember(mutex as usize, stack, frame_pointer);
+    }
+    code
+}
+
 #[inline(always)]
 fn acquire_any(
     mutex: Mutex,
@@ -228,11 +266,14 @@ fn acquire_any(
     real: impl Fn() -> c_int,
 ) -> c_int {
     match decided(mutex) {
-        Decision::Convert(algorithm, position)
-            if share::applies(algorithm)
-                && share::shares(position, mutex as usize, stack, frame_pointer) =>
-        {
-            share::acquire(state(mutex), algorithm, until)
+        Decision::Convert(algorithm, position) if share::applies(algorithm) => {
+            acquire_shareable(mutex, position, stack, frame_pointer, |shared| {
+                if shared {
+                    share::acquire(state(mutex), algorithm, until)
+                } else {
+                    acquire(mutex, algorithm, until)
+                }
+            })
         }
         Decision::Convert(algorithm, _) => acquire(mutex, algorithm, until),
         Decision::Watch => acquire_watched(mutex, until, stack, frame_pointer, real),
@@ -324,11 +365,14 @@ unsafe extern "C" fn trylock(
         if with!(algorithm, mutex, lock => lock.try_lock()) { 0 } else { libc::EBUSY }
     };
     match decided(mutex) {
-        Decision::Convert(algorithm, position)
-            if share::applies(algorithm)
-                && share::shares(position, mutex as usize, stack, frame_pointer) =>
-        {
-            share::try_acquire(state(mutex), algorithm)
+        Decision::Convert(algorithm, position) if share::applies(algorithm) => {
+            acquire_shareable(mutex, position, stack, frame_pointer, |shared| {
+                if shared {
+                    share::try_acquire(state(mutex), algorithm)
+                } else {
+                    try_converted(algorithm)
+                }
+            })
         }
         Decision::Convert(algorithm, _) => try_converted(algorithm),
         Decision::Watch => {

@@ -2,8 +2,9 @@
 //!
 //! POSIX lets a thread read that reads already, and glibc's default rwlock lets it past waiting writers.
 //! A fair algorithm would make it wait for a writer that waits for it, so each thread remembers what it
-//! holds shared and is let in again ([`RawRwLock::read_recursive`]). The writer's thread id stands where
-//! glibc has it (`__cur_writer`), so that a thread which waits for itself gets `EDEADLK`.
+//! holds shared and is let in again ([`RawRwLock::read_recursive`]). The writer's thread id stands in
+//! padding (16..20; glibc's own place for it is still glibc's while a lock is being converted), so that a
+//! thread which waits for itself gets `EDEADLK`.
 
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU32;
@@ -19,7 +20,7 @@ use super::{
     Code, Decision, Hook, Hooks, Marker, Origin, count, count_converted, count_kept, decide,
     origin_of_init, waits, watch,
 };
-use crate::kind::rwlock_is_shared;
+use crate::kind::{PREFER_WRITER_NONRECURSIVE, rwlock_flags, rwlock_is_shared};
 use crate::slots::{Rwlock, Symbol, Time, real};
 use crate::thread::{self, READS, Thread};
 
@@ -77,7 +78,7 @@ fn marker<'a>(lock: Rwlock) -> &'a AtomicU32 {
 
 #[inline(always)]
 fn writer<'a>(lock: Rwlock) -> &'a AtomicU32 {
-    word(lock, 24)
+    word(lock, 16)
 }
 
 /// Counts a watched rwlock's acquisitions, in the last bytes of the unused state.
@@ -87,13 +88,24 @@ fn watch_count<'a>(lock: Rwlock) -> &'a AtomicU32 {
 
 #[cold]
 fn first_use(lock: Rwlock, origin: Origin) -> Decision {
-    let shared = rwlock_is_shared(lock as usize);
-    let decision =
-        if shared { Decision::Keep } else { decide(Kind::Rwlock, lock as usize, origin) };
+    let why = if rwlock_is_shared(lock as usize) {
+        Some(Kept::ProcessShared)
+    } else if rwlock_flags(lock as usize) == PREFER_WRITER_NONRECURSIVE {
+        Some(Kept::Preference)
+    } else {
+        None
+    };
+    let decision = match why {
+        Some(_) => Decision::Keep,
+        None => decide(Kind::Rwlock, lock as usize, origin),
+    };
     let code = Code::of(decision);
     // Two threads may come first; one of them counts.
     if marker(lock).get() == Code::of(Decision::Undecided) && marker(lock).decide(code) == code {
-        if shared { count_kept(Kept::ProcessShared) } else { count(decision) }
+        match why {
+            Some(why) => count_kept(why),
+            None => count(decision),
+        }
     }
     marker(lock).get().decision()
 }
@@ -326,6 +338,7 @@ unsafe extern "C" fn destroy(lock: Rwlock) -> c_int {
         return libc::EBUSY;
     }
     marker(lock).set(Code::of(Decision::Undecided));
+    writer(lock).store(0, Relaxed);
     // SAFETY: the rwlock is the program's to clear, and free.
     unsafe { state(lock).cast_mut().write_bytes(0, 16) };
     // SAFETY: the program's own call.

@@ -13,7 +13,7 @@ use relatch_plan::Algorithm;
 use relatch_record::layout::{KIND_MUTEX, SHARED};
 
 use super::mutex::{Until, deadline};
-use super::{waits, watch};
+use super::waits;
 use crate::places::{self, Place};
 use crate::{names, settings};
 
@@ -43,18 +43,18 @@ pub(super) fn applies(algorithm: Algorithm) -> bool {
     algorithm.has_shared_mode() && settings::has_shares()
 }
 
-/// Whether the site that calls takes a mutex shared that was converted by the conversion at `position`.
-pub(super) fn shares(position: usize, mutex: usize, stack: usize, frame_pointer: usize) -> bool {
+/// Whether the site that calls takes a mutex shared that was converted by the conversion at `position`;
+/// none: the site is not decided yet.
+pub(super) fn shares(position: usize, stack: usize, frame_pointer: usize) -> Option<bool> {
     let place = places::climb(stack, frame_pointer);
     if place.state() == places::UNDECIDED {
-        watch::remember(mutex, stack, frame_pointer);
-        return false;
+        return None;
     }
     let known = place.shares.load(Relaxed);
     if known & 1 << position != 0 {
-        return known & 1 << (16 + position) != 0;
+        return Some(known & 1 << (16 + position) != 0);
     }
-    look(place, position)
+    Some(look(place, position))
 }
 
 /// Looks a site up, once per conversion: bits 0 to 15 of the place say what is known, 16 to 31 what it is.

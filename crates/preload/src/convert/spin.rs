@@ -65,6 +65,10 @@ unsafe extern "C" fn init(
     stack: usize,
     frame_pointer: usize,
 ) -> c_int {
+    // Whatever was here before is gone, destroyed or not.
+    if let Some(entry) = DECIDED.find(spin as usize) {
+        entry.number.store(0, Release);
+    }
     // SAFETY: the program's own call.
     let code = unsafe { real::spin_init(spin, shared) };
     if code != 0 {
@@ -75,10 +79,12 @@ unsafe extern "C" fn init(
         return code;
     }
     let decision = decide(Kind::Spin, spin as usize, origin_of_init(stack, frame_pointer));
-    count(decision);
-    if let Decision::Convert(..) = decision
-        && let Some(entry) = DECIDED.enter(spin as usize)
-    {
+    let entry = match decision {
+        Decision::Convert(..) => DECIDED.enter(spin as usize),
+        _ => None,
+    };
+    count(if entry.is_some() { decision } else { Decision::Keep });
+    if let Some(entry) = entry {
         // SAFETY: the program initialises the lock: nobody else touches it yet. Zero is free for
         // every algorithm.
         unsafe { spin.write_volatile(0) };
