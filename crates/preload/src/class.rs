@@ -52,6 +52,7 @@ pub fn inside_lock(lock: usize, kind: u8) -> Option<u32> {
 }
 
 /// The lock's class, if it has been seen.
+#[inline]
 pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
     match inside(lock, kind) {
         // Relaxed: whoever wrote the class wrote it before the tag, and either held the lock then or

@@ -103,20 +103,44 @@ fn variable(name: &str) -> Option<&'static str> {
     unsafe extern "C" {
         static environ: *const *const c_char;
     }
-    // SAFETY: before main nobody else writes the environment: a null-terminated list of C strings.
+    // SAFETY: before main nobody else writes the environment: a null-terminated list of C strings, or
+    // null while libc is not initialised yet.
     unsafe {
+        if environ.is_null() {
+            return variable_of_the_kernel(name);
+        }
         let mut entry = environ;
-        while !entry.is_null() && !entry.read().is_null() {
-            let text = CStr::from_ptr(entry.read()).to_bytes();
-            if let Some(value) =
-                text.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
-            {
-                return core::str::from_utf8(value).ok();
+        while !entry.read().is_null() {
+            if let Some(value) = value_of(name, CStr::from_ptr(entry.read()).to_bytes()) {
+                return Some(value);
             }
             entry = entry.add(1);
         }
     }
     None
+}
+
+fn value_of(name: &str, entry: &'static [u8]) -> Option<&'static str> {
+    let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+    core::str::from_utf8(value).ok()
+}
+
+/// The same from what the kernel started the process with: a function in `.preinit_array` may lock, and
+/// runs before libc has its environment.
+#[cold]
+fn variable_of_the_kernel(name: &str) -> Option<&'static str> {
+    const MOST: usize = 1 << 20;
+    let page = sys::map_private(MOST)?;
+    // SAFETY: the mapping is ours and stays.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(page, MOST) };
+    let fd = sys::open(c"/proc/self/environ", libc::O_RDONLY | libc::O_CLOEXEC, 0).ok()?;
+    let mut length = 0;
+    while let Ok(read @ 1..) = sys::read(fd, &mut bytes[length..], length) {
+        length += read;
+    }
+    sys::close(fd);
+    let bytes: &'static [u8] = bytes;
+    bytes[..length].split(|&byte| byte == 0).find_map(|entry| value_of(name, entry))
 }
 
 /// Copies a text to pages of our own.

@@ -74,8 +74,10 @@ struct All(*mut Thread);
 unsafe impl Send for All {}
 
 static ALL: Guarded<All> = Guarded::new(All(core::ptr::null_mut()));
-/// The key whose destructor tells that a thread ends, plus one.
+/// The key whose destructor tells that a thread ends, plus one; 0: there is none, see [`make_key`].
 static END_KEY: AtomicU32 = AtomicU32::new(0);
+/// Keys below this have room in every thread; glibc allocates for the others.
+const KEYS_WITH_ROOM: u32 = 32;
 /// A value for the key that is not null.
 static NOT_NULL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -98,14 +100,25 @@ pub fn current() -> Option<&'static mut Thread> {
     Some(unsafe { &mut *thread })
 }
 
-/// Makes the key by which the end of a thread is seen. Early: the first 32 keys of a process need no
-/// memory of their own.
+/// Makes the key by which the end of a thread is seen. A program that has 32 keys of its own by now leaves
+/// only keys that glibc would allocate for; then a new thread looks which of the others still run.
 pub fn make_key() {
     let mut key = 0;
     // SAFETY: `key` is writable, and the destructor has the right signature.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } == 0 {
-        END_KEY.store(key + 1, Relaxed);
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
+        return;
     }
+    if key < KEYS_WITH_ROOM {
+        END_KEY.store(key + 1, Relaxed);
+    } else {
+        // SAFETY: made above, and no thread has a value for it.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+}
+
+/// Whether a thread of this process has that id.
+fn runs(id: u32) -> bool {
+    sys::thread_exists(sys::pid(), id)
 }
 
 #[cold]
@@ -120,7 +133,8 @@ fn attach() -> Option<&'static mut Thread> {
         // SAFETY: the list holds live `Thread`s, and only this code, under the lock, takes one that does
         // not run.
         unsafe {
-            while !thread.is_null() && (*thread).running {
+            let ends_are_seen = END_KEY.load(Relaxed) != 0;
+            while !thread.is_null() && (*thread).running && (ends_are_seen || runs((*thread).id)) {
                 thread = (*thread).next;
             }
             if thread.is_null() {
@@ -133,6 +147,7 @@ fn attach() -> Option<&'static mut Thread> {
                 }
             }
             (*thread).running = true;
+            (*thread).id = libc::gettid() as u32;
         }
         thread
     };
@@ -149,8 +164,6 @@ fn attach() -> Option<&'static mut Thread> {
     thread.depth = 0;
     thread.reading = 0;
     thread.watching = 0;
-    // SAFETY: no arguments, never fails.
-    thread.id = unsafe { libc::gettid() } as u32;
     Some(thread)
 }
 

@@ -16,7 +16,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use relatch_record::clock;
-use relatch_record::layout::{CLOCK_TSC, Row};
+use relatch_record::layout::{CLOCK_TSC, KIND_SPIN, Row};
 use relatch_record::writer::{Writer, add};
 
 use crate::class;
@@ -91,7 +91,11 @@ pub fn row(
     stack: usize,
     frame_pointer: usize,
 ) -> Option<&'static Row> {
-    let what = what(class::inside_lock(lock, kind)?, kind, mode);
+    let class = match kind {
+        KIND_SPIN => class::of_lock(lock, kind)?,
+        _ => class::inside_lock(lock, kind)?,
+    };
+    let what = what(class, kind, mode);
     let mut return_at = stack;
     // SAFETY: at a hook's entry the return address lies at the stack pointer.
     let mut address = unsafe { (return_at as *const usize).read() };

@@ -172,6 +172,12 @@ pub fn pid() -> u32 {
     unsafe { call([libc::SYS_getpid, 0, 0, 0, 0, 0, 0]) as u32 }
 }
 
+/// Whether a thread of that process has that id (`tgkill` with signal 0, which is not sent).
+pub fn thread_exists(process: u32, thread: u32) -> bool {
+    // SAFETY: sends nothing.
+    unsafe { call([libc::SYS_tgkill, process as c_long, thread as c_long, 0, 0, 0, 0]) == 0 }
+}
+
 /// Parent's process id.
 pub fn parent() -> u32 {
     // SAFETY: no arguments.
