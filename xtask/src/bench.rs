@@ -79,6 +79,12 @@ impl Bench {
         tempfile::tempdir_in(self.place.path()).map_err(|error| error.to_string())
     }
 
+    /// Whether there is a C++ compiler; the tests ask for a C compiler only.
+    pub fn has_cpp(&self) -> bool {
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+        Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success())
+    }
+
     /// Compiles one of `crates/cli/tests/programs` with threads and debug information; `.cpp` as C++17.
     ///
     /// # Errors

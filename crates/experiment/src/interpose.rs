@@ -11,6 +11,7 @@ use std::process::Command;
 
 use relatch_plan::Plan;
 use relatch_plan::env::{self, Mode};
+use relatch_record::elf::Elf;
 
 /// What the dynamic linker reads.
 pub const LD_PRELOAD: &str = "LD_PRELOAD";
@@ -90,7 +91,7 @@ fn without_ours(preload: &OsStr) -> Option<String> {
 }
 
 /// Writes the library into a cache directory, unless it is there, and returns its path:
-/// `<cache>/<hash of its content>/librelatch.so`.
+/// `<cache>/<build-id>/librelatch.so`.
 ///
 /// The cache is `$XDG_CACHE_HOME/relatch`, `~/.cache/relatch`, `/var/tmp/relatch-<uid>` or
 /// `/tmp/relatch-<uid>`: the first that every user can reach, since the observed program may become
@@ -237,9 +238,12 @@ fn loadable(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A name for this content: 64-bit FNV-1a. Only a name: a file found under it is compared byte by
-/// byte.
+/// A name for this content: the library's build-id, or, for what is no library, 64-bit FNV-1a. Only a
+/// name: a file found under it is compared byte by byte.
 fn name_of(library: &[u8]) -> OsString {
+    if let Some(id) = Elf::new(library).and_then(|elf| elf.build_id()) {
+        return id.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into();
+    }
     let hash = library.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

@@ -72,7 +72,7 @@ impl Figures {
 
     /// The wait that the share `q` of the waits stays below, in nanoseconds; 0 without any.
     pub fn wait_quantile_ns(&self, q: f64) -> u64 {
-        quantile(&self.wait, q, self.wait_max_ns)
+        quantile(&self.wait, q, self.wait_max_ns, self.wait_ns)
     }
 
     /// The wait that the share `q` of all acquisitions stays below, in nanoseconds: those that found the
@@ -86,7 +86,7 @@ impl Figures {
 
     /// The length that the share `q` of the sections stays below, in nanoseconds; 0 without any.
     pub fn hold_quantile_ns(&self, q: f64) -> u64 {
-        quantile(&self.hold, q, self.hold_max_ns)
+        quantile(&self.hold, q, self.hold_max_ns, self.hold_ns)
     }
 
     /// Counts `other` too.
@@ -135,8 +135,10 @@ fn ratio(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
-fn quantile(times: &Times, q: f64, max_ns: u64) -> u64 {
-    times.quantile_ns(q, max_ns as f64).map_or(0, |ns| (ns.round() as u64).min(max_ns))
+fn quantile(times: &Times, q: f64, max_ns: u64, sum_ns: u64) -> u64 {
+    times
+        .quantile_ns(q, max_ns as f64, sum_ns as f64)
+        .map_or(0, |ns| (ns.round() as u64).min(max_ns))
 }
 
 fn maximum_since(now: u64, before: u64, sum: u64, times: &Times) -> u64 {
