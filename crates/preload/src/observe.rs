@@ -130,12 +130,19 @@ fn acquire(
     wait: impl Fn() -> c_int,
 ) -> c_int {
     if let Some(thread) = thread::attached()
-        && let Some(found) = usual::row(thread, lock, kind, mode, stack, frame_pointer)
+        && let Some(row) = usual::row(thread, lock, kind, mode, stack, frame_pointer)
     {
-        match try_() {
-            0 if usual::begin(thread, lock, found) => return 0,
-            code => return acquire_unusual(lock, kind, mode, (stack, frame_pointer), code, wait),
+        let prepared = usual::prepare(thread, lock, row);
+        let code = try_();
+        match prepared {
+            Some(prepared) if code == 0 => {
+                prepared.acquired(thread);
+                return 0;
+            }
+            Some(prepared) => prepared.undo(thread),
+            None => {}
         }
+        return acquire_unusual(lock, kind, mode, (stack, frame_pointer), code, wait);
     }
     acquire_first(lock, kind, mode, (stack, frame_pointer), try_, wait)
 }

@@ -17,7 +17,7 @@ use crate::thread::{Thread, What};
 use crate::usual;
 
 /// Sections that a thread can be in at once, and have measured.
-pub const DEPTH: usize = 64;
+pub const DEPTH: usize = 48;
 
 /// A section that a thread is in: what every one has. Small, so that the innermost two share a line
 /// with what else a thread needs at each lock.
@@ -53,6 +53,12 @@ impl Held {
     #[inline(always)]
     pub fn usual(lock: usize, since: u64, weight: u32, row: &'static Row) -> Held {
         Held { lock, since, row: &raw const *row as usize | weight as usize }
+    }
+
+    /// Notes when it began.
+    #[inline(always)]
+    pub fn begins(&mut self, at: u64) {
+        self.since = at;
     }
 
     fn unusual(lock: usize, since: u64, row: *const Row) -> Held {

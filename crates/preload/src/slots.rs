@@ -80,15 +80,21 @@ const NAMES: [&CStr; SYMBOLS] = [
     c"pthread_cond_clockwait",
 ];
 
-/// Where each hook jumps to; null until [`resolve`] has run. `hooks.S` reads it.
+/// Both tables, on one page of memory: every lock call looks into each.
+#[repr(C, align(512))]
+struct Slots {
+    /// Where each hook jumps to; null until [`resolve`] has run. `hooks.S` reads it.
+    hooks: [AtomicPtr<c_void>; SYMBOLS],
+    /// glibc's functions.
+    real: [AtomicPtr<c_void>; SYMBOLS],
+}
+
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
-static relatch_slots: [AtomicPtr<c_void>; SYMBOLS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; SYMBOLS];
-
-/// glibc's functions.
-static REAL: [AtomicPtr<c_void>; SYMBOLS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; SYMBOLS];
+static relatch_slots: Slots = Slots {
+    hooks: [const { AtomicPtr::new(core::ptr::null_mut()) }; SYMBOLS],
+    real: [const { AtomicPtr::new(core::ptr::null_mut()) }; SYMBOLS],
+};
 
 /// Finds glibc's functions and lets every hook forward to its own.
 pub fn resolve() {
@@ -103,21 +109,21 @@ pub fn resolve() {
                 libc::dlsym(libc::RTLD_NEXT, name.as_ptr())
             }
         };
-        REAL[index].store(real, Relaxed);
-        relatch_slots[index].store(real, Release);
+        relatch_slots.real[index].store(real, Relaxed);
+        relatch_slots.hooks[index].store(real, Release);
     }
 }
 
 /// Directs a hook to one of our functions.
 pub fn direct(symbol: Symbol, to: *const ()) {
-    if !REAL[symbol as usize].load(Relaxed).is_null() {
-        relatch_slots[symbol as usize].store(to.cast_mut().cast(), Release);
+    if !relatch_slots.real[symbol as usize].load(Relaxed).is_null() {
+        relatch_slots.hooks[symbol as usize].store(to.cast_mut().cast(), Release);
     }
 }
 
 /// Directs every hook to glibc again.
 pub fn forward_all() {
-    for (slot, real) in relatch_slots.iter().zip(&REAL) {
+    for (slot, real) in relatch_slots.hooks.iter().zip(&relatch_slots.real) {
         slot.store(real.load(Relaxed), Release);
     }
 }
@@ -131,7 +137,7 @@ macro_rules! real {
         #[inline(always)]
         pub unsafe fn $name($($argument: $type),*) -> c_int {
             // Relaxed: written before any hook could be directed here.
-            let real = REAL[Symbol::$symbol as usize].load(Relaxed);
+            let real = relatch_slots.real[Symbol::$symbol as usize].load(Relaxed);
             // SAFETY: glibc's function has this signature; the arguments are the caller's promise.
             unsafe {
                 let real: unsafe extern "C-unwind" fn($($type),*) -> c_int = core::mem::transmute(real);

@@ -254,6 +254,9 @@ impl Thread {
     }
 }
 
+/// One page holds what a usual section needs of its thread.
+const _: () = assert!(core::mem::offset_of!(Thread, more) <= 4096);
+
 /// What a row counts.
 #[derive(Clone, Copy)]
 pub struct What {

@@ -170,24 +170,48 @@ pub fn remember(
     }
 }
 
-/// Begins the section of a lock that was free; false: it is unusual after all.
+/// A section that is written down before its lock is tried: what costs a cache miss is then not done
+/// while holding it, which would lengthen the waits that are measured.
+pub struct Prepared {
+    row: &'static Row,
+    measured: bool,
+}
+
+/// Prepares the section of a lock that is about to be tried; none: it is unusual after all.
 #[inline(always)]
-pub fn begin(thread: &mut Thread, lock: usize, row: &'static Row) -> bool {
+pub fn prepare(thread: &mut Thread, lock: usize, row: &'static Row) -> Option<Prepared> {
     let depth = thread.depth;
     if depth >= DEPTH || thread.held[..depth].iter().any(|held| held.lock == lock) {
-        return false;
+        return None;
     }
     add(&row.acquisitions, 1);
-    thread.depth = depth + 1;
     let draw = row.notes[DRAW].load(Relaxed);
-    if draw as u32 > 0 {
+    let weight = if draw as u32 > 0 {
         row.notes[DRAW].store(draw - 1, Relaxed);
-        thread.held[depth] = Held::usual(lock, 0, 0, row);
+        0
     } else {
-        let weight = self::draw(row, draw);
-        thread.held[depth] = Held::usual(lock, clock::ticks(CLOCK_TSC), weight, row);
+        self::draw(row, draw)
+    };
+    thread.held[depth] = Held::usual(lock, 0, weight, row);
+    thread.depth = depth + 1;
+    Some(Prepared { row, measured: weight != 0 })
+}
+
+impl Prepared {
+    /// The lock was free, and is held.
+    #[inline(always)]
+    pub fn acquired(self, thread: &mut Thread) {
+        if self.measured {
+            thread.held[thread.depth - 1].begins(clock::ticks(CLOCK_TSC));
+        }
     }
-    true
+
+    /// The lock was taken.
+    #[cold]
+    pub fn undo(self, thread: &mut Thread) {
+        add(&self.row.acquisitions, 1u64.wrapping_neg());
+        thread.depth -= 1;
+    }
 }
 
 /// How many sections the one that begins stands for; notes how many of the next are left out.
