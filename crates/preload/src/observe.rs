@@ -6,6 +6,7 @@
 use core::ffi::c_int;
 
 use relatch_record::clock;
+use relatch_record::layout::CLOCK_TSC;
 use relatch_record::writer::Writer;
 
 use crate::class;
@@ -13,7 +14,7 @@ use crate::section::{self, Acquired, Attempt};
 use crate::session;
 use crate::slots::{self, Symbol};
 use crate::thread::{self, Thread};
-use crate::usual;
+use crate::usual::{self, Prepared};
 
 /// Hooks that acquire: `name(arguments; unused argument registers) mode, glibc's try, glibc's wait`.
 macro_rules! acquiring {
@@ -139,12 +140,43 @@ fn acquire(
                 prepared.acquired(thread);
                 return 0;
             }
+            Some(prepared) if code == libc::EBUSY => {
+                let caller = (stack, frame_pointer);
+                return wait_usual(thread, prepared, (lock, kind, mode), caller, wait);
+            }
             Some(prepared) => prepared.undo(thread),
             None => {}
         }
         return acquire_unusual(lock, kind, mode, (stack, frame_pointer), code, wait);
     }
     acquire_first(lock, kind, mode, (stack, frame_pointer), try_, wait)
+}
+
+/// A known site, and a lock that was found taken: the wait is timed, and written down on release.
+#[inline(never)]
+fn wait_usual(
+    thread: &mut Thread,
+    prepared: Prepared,
+    (lock, kind, mode): (usize, u8, u8),
+    (stack, frame_pointer): (usize, usize),
+    wait: impl Fn() -> c_int,
+) -> c_int {
+    let from = clock::ticks(CLOCK_TSC);
+    let code = wait();
+    let at = clock::ticks(CLOCK_TSC);
+    let ticks = at.saturating_sub(from);
+    if is_acquired(code) {
+        prepared.waited(thread, at, ticks);
+        return code;
+    }
+    prepared.undo(thread);
+    if code == libc::ETIMEDOUT
+        && let Some(writer) = session::writer()
+    {
+        section::attempt(thread, writer, lock, kind, mode, stack, frame_pointer)
+            .rejected(writer, Some(ticks));
+    }
+    code
 }
 
 /// The first time at a site.

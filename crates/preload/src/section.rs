@@ -34,6 +34,8 @@ pub struct Held {
 
 /// Marks, beside the weight, a section that has [`More`].
 const UNUSUAL: usize = 64;
+/// Marks a usual section whose lock was waited for: [`More::waited_usual`] says how long.
+const WAITED: usize = 32;
 const _: () = assert!(align_of::<Row>() > UNUSUAL);
 
 /// What a section has that did not begin in the usual way.
@@ -44,21 +46,36 @@ pub struct More {
     /// The same thread held the lock already: the outer section measures.
     nested: bool,
     waited: Option<u64>,
+    /// How long a usual section's lock was waited for; the rest then means nothing.
+    pub waited_usual: u64,
     /// The frames above, where the site is not known yet.
     chain: Chain,
 }
 
 impl Held {
-    /// A section that began in the usual way.
+    /// A section that begins in the usual way, and is not measured yet.
     #[inline(always)]
-    pub fn usual(lock: usize, since: u64, weight: u32, row: &'static Row) -> Held {
-        Held { lock, since, row: &raw const *row as usize | weight as usize }
+    pub fn usual(lock: usize, row: &'static Row) -> Held {
+        Held { lock, since: 0, row: &raw const *row as usize }
     }
 
-    /// Notes when it began.
+    /// Notes when it began, and how many it stands for.
     #[inline(always)]
-    pub fn begins(&mut self, at: u64) {
+    pub fn begins(&mut self, at: u64, weight: u32) {
         self.since = at;
+        self.row |= weight as usize;
+    }
+
+    /// Notes when it began, after a wait; it is then measured, for itself alone.
+    pub fn begins_after_wait(&mut self, at: u64) {
+        self.since = at;
+        self.row |= WAITED | 1;
+    }
+
+    /// Whether its lock was waited for.
+    #[inline(always)]
+    pub fn has_waited(&self) -> bool {
+        self.row & WAITED != 0
     }
 
     fn unusual(lock: usize, since: u64, row: *const Row) -> Held {
@@ -76,7 +93,7 @@ impl Held {
     }
 
     fn weight(&self) -> u32 {
-        (self.row & (UNUSUAL - 1)) as u32
+        (self.row & (WAITED - 1)) as u32
     }
 
     #[inline(always)]
@@ -99,7 +116,7 @@ impl Held {
             lock: 0,
         };
         let lock_row = core::ptr::null();
-        More { lock_row, what, nested: false, waited: None, chain: Chain::EMPTY }
+        More { lock_row, what, nested: false, waited: None, waited_usual: 0, chain: Chain::EMPTY }
     }
 }
 
@@ -189,8 +206,14 @@ impl Attempt {
         let row = self.row.map_or(core::ptr::null(), |row| &raw const *row);
         let lock_row = lock_row.map_or(core::ptr::null(), |row| &raw const *row);
         thread.held[thread.depth] = Held::unusual(lock, acquired.at, row);
-        thread.more[thread.depth] =
-            More { lock_row, what: self.what, nested, waited: acquired.waited, chain };
+        thread.more[thread.depth] = More {
+            lock_row,
+            what: self.what,
+            nested,
+            waited: acquired.waited,
+            waited_usual: 0,
+            chain,
+        };
         thread.depth += 1;
     }
 
@@ -218,8 +241,9 @@ fn count(writer: &Writer, row: &Row, waited: Option<u64>) {
     }
 }
 
+/// Counts a wait.
 #[cold]
-fn count_wait(writer: &Writer, row: &Row, ticks: u64) {
+pub fn count_wait(writer: &Writer, row: &Row, ticks: u64) {
     add(&row.contended, 1);
     add(&row.wait, ticks);
     raise(&row.wait_max, ticks);
@@ -282,6 +306,11 @@ pub fn end(thread: &mut Thread, writer: &Writer, lock: usize, stack: usize) -> O
         at = thread.held[..last].iter().rposition(|held| held.lock == lock)?;
     }
     let held = thread.held[at];
+    if held.has_waited()
+        && let Some((_, _, row)) = held.as_usual(lock)
+    {
+        count_wait(writer, row, thread.more[at].waited_usual);
+    }
     let more = held.more(&thread.more[at]);
     let now = clock::ticks(writer.header().clock);
     let mut ended = Ended {

@@ -174,7 +174,6 @@ pub fn remember(
 /// while holding it, which would lengthen the waits that are measured.
 pub struct Prepared {
     row: &'static Row,
-    measured: bool,
 }
 
 /// Prepares the section of a lock that is about to be tried; none: it is unusual after all.
@@ -185,28 +184,33 @@ pub fn prepare(thread: &mut Thread, lock: usize, row: &'static Row) -> Option<Pr
         return None;
     }
     add(&row.acquisitions, 1);
-    let draw = row.notes[DRAW].load(Relaxed);
-    let weight = if draw as u32 > 0 {
-        row.notes[DRAW].store(draw - 1, Relaxed);
-        0
-    } else {
-        self::draw(row, draw)
-    };
-    thread.held[depth] = Held::usual(lock, 0, weight, row);
+    thread.held[depth] = Held::usual(lock, row);
     thread.depth = depth + 1;
-    Some(Prepared { row, measured: weight != 0 })
+    Some(Prepared { row })
 }
 
 impl Prepared {
-    /// The lock was free, and is held.
+    /// The lock was free, and is held. Whether it is measured is drawn only now: drawing takes its time,
+    /// in which the lock may be taken, so that measured sections would be contended more often.
     #[inline(always)]
     pub fn acquired(self, thread: &mut Thread) {
-        if self.measured {
-            thread.held[thread.depth - 1].begins(clock::ticks(CLOCK_TSC));
+        let draw = self.row.notes[DRAW].load(Relaxed);
+        if draw as u32 > 0 {
+            self.row.notes[DRAW].store(draw - 1, Relaxed);
+        } else {
+            let weight = self::draw(self.row, draw);
+            thread.held[thread.depth - 1].begins(clock::ticks(CLOCK_TSC), weight);
         }
     }
 
-    /// The lock was taken.
+    /// The lock was taken, and is held after so many ticks; they are counted when it is released.
+    pub fn waited(self, thread: &mut Thread, at: u64, ticks: u64) {
+        let innermost = thread.depth - 1;
+        thread.held[innermost].begins_after_wait(at);
+        thread.more[innermost].waited_usual = ticks;
+    }
+
+    /// The lock was taken, and is not held.
     #[cold]
     pub fn undo(self, thread: &mut Thread) {
         add(&self.row.acquisitions, 1u64.wrapping_neg());
@@ -237,16 +241,19 @@ pub struct Ended {
     row: &'static Row,
     ticks: u64,
     weight: u32,
+    waited: Option<u64>,
 }
 
 /// Ends this thread's innermost section, if it is a usual one of this lock.
 #[inline(always)]
 pub fn end(thread: &mut Thread, lock: usize) -> Option<Ended> {
     let innermost = thread.depth.wrapping_sub(1);
-    let (since, weight, row) = thread.held.get(innermost)?.as_usual(lock)?;
+    let held = thread.held.get(innermost)?;
+    let (since, weight, row) = held.as_usual(lock)?;
+    let waited = held.has_waited().then(|| thread.more[innermost].waited_usual);
     let ticks = if weight == 0 { 0 } else { clock::ticks(CLOCK_TSC).saturating_sub(since) };
     thread.depth = innermost;
-    Some(Ended { row, ticks, weight })
+    Some(Ended { row, ticks, weight, waited })
 }
 
 impl Ended {
@@ -258,6 +265,10 @@ impl Ended {
         {
             let weight = if self.ticks < LONG { self.weight } else { 1 };
             section::hold(writer, self.row, self.ticks, weight);
+            if let Some(ticks) = self.waited {
+                section::count_wait(writer, self.row, ticks);
+                writer.note_time_now_and_then(clock::ticks(CLOCK_TSC));
+            }
         }
     }
 }
