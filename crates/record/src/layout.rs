@@ -16,8 +16,8 @@
 //! # Rules
 //! 1. A row has one writer at a time, a thread; it counts with plain loads and stores. Only the totals
 //!    inside [`Class`] are shared and counted with read-modify-write.
-//! 2. An acquisition is counted when it is made, its section's hold when it ends. A killed process
-//!    therefore shows every acquisition, and lacks the hold of the sections it was in.
+//! 2. An acquisition is counted when it is made, its hold and its wait when its section ends. A killed
+//!    process therefore shows every acquisition, and lacks the times of the sections it was in.
 //! 3. A table entry is filled before the count that covers it is raised (Release; readers Acquire).
 //! 4. Everything that is read from a file is checked by the reader against its bounds.
 

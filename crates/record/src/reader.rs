@@ -163,9 +163,8 @@ impl Source {
         if header.u32(offset_of!(Header, state)) > EXITED {
             return Err(Why::Corrupt("an unknown state"));
         }
-        // The writer has the file backed before it says so: a shorter one was cut.
-        let backed = header.u64(offset_of!(Header, backed)).max(PAGES_AT as u64);
-        if self.file.metadata().map_err(Why::Unreadable)?.len() < backed {
+        // The writer gives the file its whole length before all else: a shorter one was cut.
+        if self.file.metadata().map_err(Why::Unreadable)?.len() < RESERVE as u64 {
             return Err(Why::Truncated);
         }
         Ok(header)
