@@ -1,63 +1,72 @@
 //! Classes: the locks of one origin. And sites, which are entered into the recording the same way.
 //!
-//! A lock carries its class in bytes of its own that glibc leaves alone, beside a tag made of its
+//! A lock carries its class in four bytes of its own that glibc leaves alone, mixed with a tag made of its
 //! address, so that a copied lock, or one whose memory was used for something else before, is not taken
 //! for what it was:
 //!
-//! | structure | tag | class | what glibc has there |
-//! |---|---|---|---|
-//! | `pthread_mutex_t` | 24..32 | 32..36 | `__list`, used by robust and PI kinds only |
-//! | `pthread_rwlock_t` | 16..24 | 40..44 | padding |
+//! | structure | class | what glibc has there |
+//! |---|---|---|
+//! | `pthread_mutex_t` | 24..28 | `__list`, used by robust and PI kinds only |
+//! | `pthread_rwlock_t` | 20..24 | padding |
+//!
+//! They lie on the line of the cache that glibc's own words are on: a further one per acquisition would
+//! be the most expensive part of observing.
 //!
 //! Robust, PI and process-shared locks, and spinlocks, whose four bytes have no room, are looked up in
 //! a table by address.
 
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use relatch_record::layout::{KIND_MUTEX, KIND_RWLOCK, ORIGIN_INIT, ORIGIN_SITE, ORIGIN_STATIC};
+use relatch_record::layout::{
+    CLASSES, KIND_MUTEX, KIND_RWLOCK, ORIGIN_INIT, ORIGIN_SITE, ORIGIN_STATIC,
+};
 use relatch_record::writer::Writer;
 
 use crate::guard::Guarded;
 use crate::kind::{mutex_keeps_list, mutex_kind, rwlock_is_shared};
-use crate::places::{self, Place};
+use crate::places::{self, Caller, Place};
 use crate::table::Table;
 use crate::unwind::{self, Object};
-
-/// Mixed into tags, so that no plain copy of an address looks like one.
-const TAG: u64 = 0x7265_6c61_7463_6821;
 
 /// Serialises what is added to the recording's tables.
 static ADDING: Guarded<()> = Guarded::new(());
 
-/// The tag and class inside a lock, where it has room.
+/// The tagged class inside a lock, where it has room.
 #[inline(always)]
-fn inside(lock: usize, kind: u8) -> Option<(&'static AtomicU64, &'static AtomicU32)> {
-    let (tag, class) = match kind {
-        KIND_MUTEX if !mutex_keeps_list(mutex_kind(lock)) => (24, 32),
-        KIND_RWLOCK if !rwlock_is_shared(lock) => (16, 40),
+fn inside(lock: usize, kind: u8) -> Option<*const AtomicU32> {
+    let at = match kind {
+        KIND_MUTEX if !mutex_keeps_list(mutex_kind(lock)) => 24,
+        KIND_RWLOCK if !rwlock_is_shared(lock) => 20,
         _ => return None,
     };
-    // SAFETY: both lie, aligned, within a lock that the program handed us as initialised; glibc reads
-    // neither for these kinds.
-    unsafe { Some((&*((lock + tag) as *const AtomicU64), &*((lock + class) as *const AtomicU32))) }
+    Some((lock + at) as *const AtomicU32)
+}
+
+/// The tag of a lock's address: the bits above a class's, and the highest always, so that zeros, what an
+/// initialiser leaves, are no class.
+#[inline(always)]
+fn tag(lock: usize) -> u32 {
+    const HIGHEST: u32 = 1 << 31;
+    (lock as u32).wrapping_mul(0x9E37_79B9_u32.wrapping_mul(CLASSES as u32)) | HIGHEST
 }
 
 /// The class that the lock carries itself, if it has room for it and has been seen.
 #[inline(always)]
 pub fn inside_lock(lock: usize, kind: u8) -> Option<u32> {
-    let (tag, class) = inside(lock, kind)?;
+    // SAFETY: it lies, aligned, within a lock that the program handed us as initialised; glibc does not
+    // use it for these kinds.
+    let word = unsafe { &*inside(lock, kind)? };
     // Acquire, pairs with the release in `note`.
-    (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed))
+    let class = word.load(Acquire) ^ tag(lock);
+    (class < CLASSES as u32).then_some(class)
 }
 
 /// The lock's class, if it has been seen.
 #[inline]
 pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
     match inside(lock, kind) {
-        // Relaxed: whoever wrote the class wrote it before the tag, and either held the lock then or
-        // wrote what every other thread would.
-        Some((tag, class)) => (tag.load(Acquire) == lock as u64 ^ TAG).then(|| class.load(Relaxed)),
+        Some(_) => inside_lock(lock, kind),
         None => BY_ADDRESS
             .find(lock)
             .map(|entry| entry.number.load(Relaxed))
@@ -68,11 +77,9 @@ pub fn of_lock(lock: usize, kind: u8) -> Option<u32> {
 /// Notes the lock's class.
 fn note(lock: usize, kind: u8, class: u32) {
     match inside(lock, kind) {
-        Some((at, number)) => {
-            number.store(class, Relaxed);
-            // Release, pairs with the load in `inside_lock`.
-            at.store(lock as u64 ^ TAG, Release);
-        }
+        // Release, pairs with the load in `inside_lock`: the class is in the recording.
+        // SAFETY: as there.
+        Some(word) => unsafe { (*word).store(class ^ tag(lock), Release) },
         None => {
             if let Some(entry) = BY_ADDRESS.enter(lock) {
                 entry.number.store(class, Relaxed);
@@ -84,7 +91,8 @@ fn note(lock: usize, kind: u8, class: u32) {
 /// Forgets the lock: it is destroyed.
 pub fn forget(lock: usize, kind: u8) {
     match inside(lock, kind) {
-        Some((tag, _)) => tag.store(0, Relaxed),
+        // SAFETY: as in `inside_lock`.
+        Some(word) => unsafe { (*word).store(0, Relaxed) },
         None => {
             if let Some(entry) = BY_ADDRESS.find(lock) {
                 entry.number.store(0, Relaxed);
@@ -100,8 +108,8 @@ pub fn is_recursive(lock: usize, kind: u8) -> bool {
 
 /// An initialised lock's class: the place of the init call above wrappers.
 #[cold]
-pub fn initialised(writer: &Writer, lock: usize, kind: u8, stack: usize, frame_pointer: usize) {
-    let place = places::origin(stack, frame_pointer);
+pub fn initialised(writer: &Writer, lock: usize, kind: u8, caller: Caller) {
+    let place = places::origin(caller);
     let class = of_place(writer, place, ORIGIN_INIT, kind);
     writer.class(class).locks.fetch_add(1, Relaxed);
     note(lock, kind, class);
@@ -205,6 +213,8 @@ fn trimmed(padded: &[u8]) -> &[u8] {
 static BY_ADDRESS: Table<32768> = Table::new();
 /// Static locks; the class plus one.
 static STATICS: Table<8192> = Table::new();
+
+const _: () = assert!(CLASSES.is_power_of_two(), "a class and a tag share a word");
 
 /// In the child of a fork.
 pub fn in_child() {

@@ -30,7 +30,7 @@ use core::sync::atomic::{AtomicU16, AtomicU32};
 use relatch_plan::{Algorithm, Kind};
 use relatch_record::layout::Kept;
 
-use crate::places::{self, Place};
+use crate::places::{self, Caller, Place};
 use crate::slots::{self, Symbol};
 use crate::{names, session, settings, unwind};
 
@@ -259,11 +259,11 @@ fn count(decision: Decision) {
 }
 
 /// Where an init call's class begins.
-fn origin_of_init(stack: usize, frame_pointer: usize) -> Origin {
+fn origin_of_init(caller: Caller) -> Origin {
     if settings::conversions().by_kind_alone() {
         return Origin::Unknown;
     }
-    Origin::Init(places::origin(stack, frame_pointer))
+    Origin::Init(places::origin(caller))
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use relatch_record::layout::CLOCK_TSC;
 use relatch_record::writer::Writer;
 
 use crate::class;
+use crate::places::Caller;
 use crate::section::{self, Acquired, Attempt};
 use crate::session;
 use crate::slots::{self, Symbol};
 use crate::thread::{self, Thread};
-use crate::usual::{self, Prepared};
+use crate::usual;
 
 /// Hooks that acquire: `name(arguments; unused argument registers) mode, glibc's try, glibc's wait`.
 macro_rules! acquiring {
@@ -28,10 +29,10 @@ macro_rules! acquiring {
             frame_pointer: usize,
         ) -> c_int {
             // SAFETY: the program's own call, with its own arguments.
-            let try_ = || unsafe { real::$try_($lock) };
+            let try_ = |lock: usize| unsafe { real::$try_(lock as $type) };
             // SAFETY: as above.
-            let wait = || unsafe { real::$wait($lock $(, $argument)*) };
-            acquire($lock as usize, $kind, $mode, (stack, frame_pointer), try_, wait)
+            let wait = |lock: usize| unsafe { real::$wait(lock as $type $(, $argument)*) };
+            acquire($lock as usize, $kind, $mode, crate::places::Caller { stack, frame_pointer }, try_, wait)
         }
     )*};
 }
@@ -49,7 +50,7 @@ macro_rules! trying {
         ) -> c_int {
             // SAFETY: the program's own call.
             let try_ = || unsafe { real::$try_($lock) };
-            try_acquire($lock as usize, $kind, $mode, (stack, frame_pointer), try_)
+            try_acquire($lock as usize, $kind, $mode, crate::places::Caller { stack, frame_pointer }, try_)
         }
     )*};
 }
@@ -69,7 +70,7 @@ macro_rules! living {
             // SAFETY: the program's own call.
             let code = unsafe { real::$init(lock, attributes) };
             if code == 0 {
-                initialised(lock as usize, $kind, stack, frame_pointer);
+                initialised(lock as usize, $kind, crate::places::Caller { stack, frame_pointer });
             }
             code
         }
@@ -121,93 +122,126 @@ fn observed() -> Option<(&'static mut Thread, &'static Writer)> {
 }
 
 /// A lock call: tries, and waits if it must. `try_` and `wait` are glibc's.
+///
+/// The usual way through it keeps no more than the lock over the try, so it saves few registers; what is
+/// not on it is in functions of its own, which are `extern "C"` because they then do not unwind, and a
+/// call of theirs that comes last is a jump.
 #[inline(always)]
 fn acquire(
     lock: usize,
     kind: u8,
     mode: u8,
-    (stack, frame_pointer): (usize, usize),
-    try_: impl Fn() -> c_int,
-    wait: impl Fn() -> c_int,
+    caller: Caller,
+    try_: impl Fn(usize) -> c_int,
+    wait: impl Fn(usize) -> c_int,
 ) -> c_int {
+    fetch(lock);
     if let Some(thread) = thread::attached()
-        && let Some(row) = usual::row(thread, lock, kind, mode, stack, frame_pointer)
+        && let Some(row) = usual::recall(thread, lock, kind, mode, caller.stack)
+        && let Some(measured) = usual::begin(thread, lock, row)
     {
-        let prepared = usual::prepare(thread, lock, row);
-        let code = try_();
-        match prepared {
-            Some(prepared) if code == 0 => {
-                prepared.acquired(thread);
-                return 0;
-            }
-            Some(prepared) if code == libc::EBUSY => {
-                let caller = (stack, frame_pointer);
-                return wait_usual(thread, prepared, (lock, kind, mode), caller, wait);
-            }
-            Some(prepared) => prepared.undo(thread),
-            None => {}
-        }
-        return acquire_unusual(lock, kind, mode, (stack, frame_pointer), code, wait);
+        return try_usual(lock, measured, try_, wait);
     }
-    acquire_first(lock, kind, mode, (stack, frame_pointer), try_, wait)
+    acquire_searching(lock, kind, mode, caller, try_, wait)
 }
 
-/// A known site, and a lock that was found taken: the wait is timed, and written down on release.
+/// Asks for the lock's line of the cache, to write to it: acquiring will, and the class is read before. Asked
+/// for twice, once to read and once to write, the line would come from another processor's cache twice.
+#[inline(always)]
+fn fetch(lock: usize) {
+    // SAFETY: a prefetch reads and writes nothing, and does not fault.
+    unsafe {
+        core::arch::asm!("prefetchw [{}]", in(reg) lock, options(nostack, preserves_flags, readonly));
+    }
+}
+
+/// A section that may be a usual one, though not among the first that are looked at.
 #[inline(never)]
-fn wait_usual(
-    thread: &mut Thread,
-    prepared: Prepared,
-    (lock, kind, mode): (usize, u8, u8),
-    (stack, frame_pointer): (usize, usize),
-    wait: impl Fn() -> c_int,
+extern "C" fn acquire_searching(
+    lock: usize,
+    kind: u8,
+    mode: u8,
+    caller: Caller,
+    try_: impl Fn(usize) -> c_int,
+    wait: impl Fn(usize) -> c_int,
 ) -> c_int {
+    if let Some(thread) = thread::attached()
+        && let Some(row) = usual::search(thread, lock, kind, mode, caller)
+        && let Some(measured) = usual::begin(thread, lock, row)
+    {
+        return try_usual(lock, measured, try_, wait);
+    }
+    acquire_unusual(lock, kind, mode, caller, try_, wait)
+}
+
+/// Tries the lock of a usual section that has been written down.
+#[inline(always)]
+fn try_usual(
+    lock: usize,
+    measured: bool,
+    try_: impl Fn(usize) -> c_int,
+    wait: impl Fn(usize) -> c_int,
+) -> c_int {
+    if measured {
+        return acquire_measured(lock, try_, wait);
+    }
+    match try_(lock) {
+        0 => 0,
+        code => wait_usual(lock, code, wait),
+    }
+}
+
+/// A usual section that is measured.
+#[inline(never)]
+extern "C" fn acquire_measured(
+    lock: usize,
+    try_: impl Fn(usize) -> c_int,
+    wait: impl Fn(usize) -> c_int,
+) -> c_int {
+    match try_(lock) {
+        0 => {
+            usual::measure();
+            0
+        }
+        code => wait_usual(lock, code, wait),
+    }
+}
+
+/// A usual section whose lock could not be had at once, and why: the wait is timed, and written down on
+/// release.
+#[inline(never)]
+extern "C" fn wait_usual(lock: usize, code: c_int, wait: impl Fn(usize) -> c_int) -> c_int {
+    // EDEADLK and its like from a try that is no lock are for the real call to say.
+    if code != libc::EBUSY {
+        usual::undo(None);
+        return wait(lock);
+    }
     let from = clock::ticks(CLOCK_TSC);
-    let code = wait();
+    let code = wait(lock);
     let at = clock::ticks(CLOCK_TSC);
     let ticks = at.saturating_sub(from);
-    if is_acquired(code) {
-        prepared.waited(thread, at, ticks);
-        return code;
-    }
-    prepared.undo(thread);
-    if code == libc::ETIMEDOUT
-        && let Some(writer) = session::writer()
-    {
-        section::attempt(thread, writer, lock, kind, mode, stack, frame_pointer)
-            .rejected(writer, Some(ticks));
+    match code {
+        0 => usual::waited(at, ticks),
+        libc::ETIMEDOUT => usual::undo(Some(ticks)),
+        _ => usual::undo(None),
     }
     code
 }
 
-/// The first time at a site.
+/// The first time at a site, or not the usual section.
 #[cold]
-fn acquire_first(
+extern "C" fn acquire_unusual(
     lock: usize,
     kind: u8,
     mode: u8,
-    caller: (usize, usize),
-    try_: impl Fn() -> c_int,
-    wait: impl Fn() -> c_int,
+    caller: Caller,
+    try_: impl Fn(usize) -> c_int,
+    wait: impl Fn(usize) -> c_int,
 ) -> c_int {
     // Before the lock is taken: looking a site up for the first time takes long.
-    let Some((thread, writer)) = observed() else { return wait() };
-    let attempt = section::attempt(thread, writer, lock, kind, mode, caller.0, caller.1);
-    finish(thread, writer, attempt, lock, caller, try_(), wait)
-}
-
-/// A known site, but not the usual section, after a try that ended with `code`.
-#[cold]
-fn acquire_unusual(
-    lock: usize,
-    kind: u8,
-    mode: u8,
-    caller: (usize, usize),
-    code: c_int,
-    wait: impl Fn() -> c_int,
-) -> c_int {
-    let Some((thread, writer)) = observed() else { return if code == 0 { 0 } else { wait() } };
-    let attempt = section::attempt(thread, writer, lock, kind, mode, caller.0, caller.1);
-    finish(thread, writer, attempt, lock, caller, code, wait)
+    let Some((thread, writer)) = observed() else { return wait(lock) };
+    let attempt = section::attempt(thread, writer, lock, kind, mode, caller);
+    finish(thread, writer, attempt, lock, caller, try_(lock), wait)
 }
 
 fn finish(
@@ -215,20 +249,20 @@ fn finish(
     writer: &Writer,
     attempt: Attempt,
     lock: usize,
-    (stack, frame_pointer): (usize, usize),
+    caller: Caller,
     code: c_int,
-    wait: impl Fn() -> c_int,
+    wait: impl Fn(usize) -> c_int,
 ) -> c_int {
     if code == libc::EBUSY {
-        return wait_for(thread, writer, attempt, lock, (stack, frame_pointer), wait);
+        return wait_for(thread, writer, attempt, lock, caller, wait);
     }
     if is_acquired(code) {
         let acquired = Acquired { at: clock::ticks(writer.header().clock), waited: None };
-        attempt.begin(thread, writer, lock, acquired, stack, frame_pointer);
+        attempt.begin(thread, writer, lock, acquired, caller);
     }
     // EDEADLK and its like from a try that is no lock are for the real call to say.
     else if code != 0 {
-        return wait();
+        return wait(lock);
     }
     code
 }
@@ -239,40 +273,34 @@ fn wait_for(
     writer: &Writer,
     attempt: Attempt,
     lock: usize,
-    (stack, frame_pointer): (usize, usize),
-    wait: impl Fn() -> c_int,
+    caller: Caller,
+    wait: impl Fn(usize) -> c_int,
 ) -> c_int {
     let clock = writer.header().clock;
     let from = clock::ticks(clock);
-    let code = wait();
+    let code = wait(lock);
     let at = clock::ticks(clock);
     let waited = Some(at.saturating_sub(from));
     writer.note_time_now_and_then(at);
     if is_acquired(code) {
-        attempt.begin(thread, writer, lock, Acquired { at, waited }, stack, frame_pointer);
+        attempt.begin(thread, writer, lock, Acquired { at, waited }, caller);
     } else if code == libc::ETIMEDOUT {
-        attempt.rejected(writer, waited);
+        attempt.rejected(thread, writer, lock, waited, caller);
     }
     code
 }
 
 /// A try call.
 #[inline(always)]
-fn try_acquire(
-    lock: usize,
-    kind: u8,
-    mode: u8,
-    (stack, frame_pointer): (usize, usize),
-    try_: impl Fn() -> c_int,
-) -> c_int {
+fn try_acquire(lock: usize, kind: u8, mode: u8, caller: Caller, try_: impl Fn() -> c_int) -> c_int {
     let Some((thread, writer)) = observed() else { return try_() };
-    let attempt = section::attempt(thread, writer, lock, kind, mode, stack, frame_pointer);
+    let attempt = section::attempt(thread, writer, lock, kind, mode, caller);
     let code = try_();
     if is_acquired(code) {
         let acquired = Acquired { at: clock::ticks(writer.header().clock), waited: None };
-        attempt.begin(thread, writer, lock, acquired, stack, frame_pointer);
+        attempt.begin(thread, writer, lock, acquired, caller);
     } else if code == libc::EBUSY {
-        attempt.rejected(writer, None);
+        attempt.rejected(thread, writer, lock, None, caller);
     }
     code
 }
@@ -280,18 +308,28 @@ fn try_acquire(
 /// An unlock call.
 #[inline(always)]
 fn release(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_int {
-    if let Some(thread) = thread::attached()
-        && let Some(ended) = usual::end(thread, lock)
-    {
-        let code = unlock();
-        ended.write();
-        return code;
-    }
-    release_unusual(lock, stack, unlock)
+    let Some(thread) = thread::attached() else { return release_unusual(lock, stack, unlock) };
+    // Nothing is left to do then: the call is a jump.
+    if usual::end(thread, lock) { unlock() } else { release_measured(thread, lock, stack, unlock) }
+}
+
+#[inline(never)]
+extern "C" fn release_measured(
+    thread: &mut Thread,
+    lock: usize,
+    stack: usize,
+    unlock: impl Fn() -> c_int,
+) -> c_int {
+    let Some(ended) = usual::end_measured(thread, lock) else {
+        return release_unusual(lock, stack, unlock);
+    };
+    let code = unlock();
+    ended.write();
+    code
 }
 
 #[cold]
-fn release_unusual(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_int {
+extern "C" fn release_unusual(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_int {
     let Some((thread, writer)) = observed() else { return unlock() };
     let ended = section::end(thread, writer, lock, stack);
     let code = unlock();
@@ -302,9 +340,9 @@ fn release_unusual(lock: usize, stack: usize, unlock: impl Fn() -> c_int) -> c_i
 }
 
 /// An init call that succeeded.
-fn initialised(lock: usize, kind: u8, stack: usize, frame_pointer: usize) {
+fn initialised(lock: usize, kind: u8, caller: Caller) {
     if let Some(writer) = session::writer() {
-        class::initialised(writer, lock, kind, stack, frame_pointer);
+        class::initialised(writer, lock, kind, caller);
     }
 }
 

@@ -37,6 +37,16 @@ pub const SITE: u8 = 1;
 /// [`Place::state`]: acquires for its caller.
 pub const WRAPPER: u8 = 2;
 
+/// Where a hook was called from.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Caller {
+    /// The stack pointer at the hook's entry: where the return address lies.
+    pub stack: usize,
+    /// The caller's frame pointer.
+    pub frame_pointer: usize,
+}
+
 /// A return address and what is known about it.
 #[repr(align(64))]
 pub struct Place {
@@ -201,14 +211,14 @@ fn fill(place: &Place, address: usize) {
 
 /// Follows wrappers up from a hook's entry. The place is a site, or undecided.
 #[inline(always)]
-pub fn climb(stack: usize, frame_pointer: usize) -> &'static Place {
+pub fn climb(caller: Caller) -> &'static Place {
     // SAFETY: at a hook's entry the return address lies at the stack pointer.
-    let place = at(unsafe { (stack as *const usize).read() });
-    if place.state() == WRAPPER { climb_on(place, stack, frame_pointer) } else { place }
+    let place = at(unsafe { (caller.stack as *const usize).read() });
+    if place.state() == WRAPPER { climb_on(place, caller) } else { place }
 }
 
-fn climb_on(mut place: &'static Place, stack: usize, frame_pointer: usize) -> &'static Place {
-    let (mut return_at, mut frame_pointer) = (stack, frame_pointer);
+fn climb_on(mut place: &'static Place, caller: Caller) -> &'static Place {
+    let (mut return_at, mut frame_pointer) = (caller.stack, caller.frame_pointer);
     for _ in 1..FRAMES {
         let Some(above) = place.step(return_at, frame_pointer) else { break };
         (return_at, frame_pointer) = above;
@@ -257,9 +267,9 @@ impl Chain {
 
     /// Collects the frames above a hook's entry, up to the first that is a site already.
     #[cold]
-    pub fn collect(stack: usize, frame_pointer: usize) -> Chain {
+    pub fn collect(caller: Caller) -> Chain {
         let mut chain = Chain::EMPTY;
-        let (mut return_at, mut frame_pointer) = (stack, frame_pointer);
+        let (mut return_at, mut frame_pointer) = (caller.stack, caller.frame_pointer);
         while chain.length < FRAMES {
             // SAFETY: a return address, by the hook's contract or by the unwind row below it.
             let place = at(unsafe { (return_at as *const usize).read() });
@@ -279,6 +289,25 @@ impl Chain {
             (return_at, frame_pointer) = above;
         }
         chain
+    }
+
+    /// Whether both lead through the same places.
+    pub fn is_as(&self, other: &Chain) -> bool {
+        let addresses = |link: &Link| link.place.map(|place| place.address());
+        let (mine, others) = (&self.links[..self.length], &other.links[..other.length]);
+        mine.len() == others.len()
+            && mine.iter().zip(others).all(|(one, other)| addresses(one) == addresses(other))
+    }
+
+    /// The site, if every place below it has been decided.
+    pub fn decided(&self) -> Option<&'static Place> {
+        let links = &self.links[..self.length];
+        let (last, below) = links.split_last()?;
+        let mut below = below.iter().filter_map(|link| link.place);
+        match below.find(|place| place.state() != WRAPPER) {
+            Some(place) => (place.state() == SITE).then_some(place),
+            None => last.place.filter(|place| place.state() != UNDECIDED),
+        }
     }
 
     /// At the section's end, called from a hook entered with `stack`: the first frame that is still
@@ -318,8 +347,8 @@ impl Link {
 }
 
 /// Follows functions that pass their own argument on, up from an init call: where a class begins.
-pub fn origin(stack: usize, frame_pointer: usize) -> &'static Place {
-    let (mut return_at, mut frame_pointer) = (stack, frame_pointer);
+pub fn origin(caller: Caller) -> &'static Place {
+    let (mut return_at, mut frame_pointer) = (caller.stack, caller.frame_pointer);
     // SAFETY: at a hook's entry the return address lies at the stack pointer.
     let mut place = at(unsafe { (return_at as *const usize).read() });
     for _ in 1..FRAMES {

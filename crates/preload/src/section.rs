@@ -12,9 +12,10 @@ use relatch_record::layout::{Dropped, EXCLUSIVE, Row, SHARED};
 use relatch_record::writer::{Writer, add, count_ticks, raise};
 
 use crate::class;
-use crate::places::{self, Chain, Place};
+use crate::places::{self, Caller, Chain, Place};
+use crate::refused;
 use crate::thread::{Thread, What};
-use crate::usual;
+use crate::usual::{self, PERIOD};
 
 /// Sections that a thread can be in at once, and have measured.
 pub const DEPTH: usize = 48;
@@ -28,15 +29,20 @@ pub struct Held {
     /// When it was acquired, in ticks.
     since: u64,
     /// The row's address, null where there is none, and in the low bits, which an aligned row leaves
-    /// free, the weight: how many sections this one stands for, 0 if it is not measured.
+    /// free, the marks below. A usual section without any is not measured.
     row: usize,
 }
 
-/// Marks, beside the weight, a section that has [`More`].
-const UNUSUAL: usize = 64;
+/// Marks a section that is measured.
+const MEASURED: usize = 1;
+/// Marks a measured section that was drawn, and stands for [`PERIOD`] of them.
+const DRAWN: usize = 2;
 /// Marks a usual section whose lock was waited for: [`More::waited_usual`] says how long.
-const WAITED: usize = 32;
-const _: () = assert!(align_of::<Row>() > UNUSUAL);
+const WAITED: usize = 4;
+/// Marks a section that has [`More`].
+const UNUSUAL: usize = 8;
+const MARKS: usize = 15;
+const _: () = assert!(align_of::<Row>() > MARKS);
 
 /// What a section has that did not begin in the usual way.
 #[derive(Clone, Copy)]
@@ -59,17 +65,17 @@ impl Held {
         Held { lock, since: 0, row: &raw const *row as usize }
     }
 
-    /// Notes when it began, and how many it stands for.
+    /// Notes when it began, and whether it was drawn.
     #[inline(always)]
-    pub fn begins(&mut self, at: u64, weight: u32) {
+    pub fn begins(&mut self, at: u64, drawn: bool) {
         self.since = at;
-        self.row |= weight as usize;
+        self.row |= MEASURED | if drawn { DRAWN } else { 0 };
     }
 
     /// Notes when it began, after a wait; it is then measured, for itself alone.
     pub fn begins_after_wait(&mut self, at: u64) {
         self.since = at;
-        self.row |= WAITED | 1;
+        self.row |= MEASURED | WAITED;
     }
 
     /// Whether its lock was waited for.
@@ -79,7 +85,7 @@ impl Held {
     }
 
     fn unusual(lock: usize, since: u64, row: *const Row) -> Held {
-        Held { lock, since, row: row as usize | UNUSUAL | 1 }
+        Held { lock, since, row: row as usize | UNUSUAL | MEASURED }
     }
 
     /// Begin, weight and row, if it is a usual section of the lock.
@@ -88,17 +94,33 @@ impl Held {
         if self.lock != lock || self.row & UNUSUAL != 0 {
             return None;
         }
+        Some((self.since, self.weight(), self.usual_row()))
+    }
+
+    /// Whether it is a usual section of the lock that nobody measures.
+    #[inline(always)]
+    pub fn is_unmeasured(&self, lock: usize) -> bool {
+        self.lock == lock && self.row & MARKS == 0
+    }
+
+    /// The row of a usual section.
+    #[inline(always)]
+    pub fn usual_row(&self) -> &'static Row {
         // SAFETY: a usual section has a row, and rows stay as long as the process.
-        Some((self.since, self.weight(), unsafe { &*self.row() }))
+        unsafe { &*self.row() }
     }
 
     fn weight(&self) -> u32 {
-        (self.row & (WAITED - 1)) as u32
+        match self.row & (MEASURED | DRAWN) {
+            0 => 0,
+            MEASURED => 1,
+            _ => PERIOD,
+        }
     }
 
     #[inline(always)]
     fn row(&self) -> *const Row {
-        (self.row & !(2 * UNUSUAL - 1)) as *const Row
+        (self.row & !MARKS) as *const Row
     }
 
     /// What a usual section left out.
@@ -106,8 +128,7 @@ impl Held {
         if self.row & UNUSUAL != 0 {
             return *kept;
         }
-        // SAFETY: as above.
-        let row = unsafe { &*self.row() };
+        let row = self.usual_row();
         let what = What {
             class: row.class.load(Relaxed) - 1,
             site: row.site.load(Relaxed),
@@ -145,10 +166,12 @@ pub fn attempt(
     lock: usize,
     kind: u8,
     mode: u8,
-    stack: usize,
-    frame_pointer: usize,
+    caller: Caller,
 ) -> Attempt {
-    let place = places::climb(stack, frame_pointer);
+    if thread.refusals > 0 {
+        refused::settle(thread, writer, lock);
+    }
+    let place = places::climb(caller);
     let known = class::of_lock(lock, kind);
     let (class, class_by_site) = match known {
         Some(class) => (class, false),
@@ -161,12 +184,13 @@ pub fn attempt(
     if let Some(row) = row
         && !undecided
     {
-        usual::remember(thread, writer, (stack, frame_pointer), (class, kind, mode), row);
+        usual::remember(thread, writer, caller, (class, kind, mode), row);
     }
     Attempt { what, row, undecided }
 }
 
-fn site_of(writer: &Writer, place: &'static Place) -> u32 {
+/// The recording's index of a site.
+pub fn site_of(writer: &Writer, place: &'static Place) -> u32 {
     match place.site.load(Relaxed) {
         0 => class::new_site(writer, place),
         known => known - 1,
@@ -181,8 +205,7 @@ impl Attempt {
         writer: &Writer,
         lock: usize,
         acquired: Acquired,
-        stack: usize,
-        frame_pointer: usize,
+        caller: Caller,
     ) {
         let by_lock = writer.header().by_lock != 0;
         let lock_row = if by_lock {
@@ -201,8 +224,7 @@ impl Attempt {
         if thread.depth == DEPTH {
             forget_oldest(thread, writer);
         }
-        let chain =
-            if self.undecided { Chain::collect(stack, frame_pointer) } else { Chain::EMPTY };
+        let chain = if self.undecided { Chain::collect(caller) } else { Chain::EMPTY };
         let row = self.row.map_or(core::ptr::null(), |row| &raw const *row);
         let lock_row = lock_row.map_or(core::ptr::null(), |row| &raw const *row);
         thread.held[thread.depth] = Held::unusual(lock, acquired.at, row);
@@ -217,19 +239,25 @@ impl Attempt {
         thread.depth += 1;
     }
 
-    /// Counts an attempt that gave up, after waiting so long.
+    /// Counts an attempt that gave up, after waiting so long, for a hook's `caller`.
     #[cold]
-    pub fn rejected(self, writer: &Writer, waited: Option<u64>) {
+    pub fn rejected(
+        self,
+        thread: &mut Thread,
+        writer: &Writer,
+        lock: usize,
+        waited: Option<u64>,
+        caller: Caller,
+    ) {
         let Some(row) = self.row else {
             writer.class(self.what.class).totals[self.what.mode as usize]
                 .rejected
                 .fetch_add(1, Relaxed);
             return;
         };
-        add(&row.rejected, 1);
-        if let Some(ticks) = waited {
-            add(&row.wait, ticks);
-            raise(&row.wait_max, ticks);
+        count_rejected(row, waited);
+        if self.undecided {
+            refused::remember(thread, lock, self.what, waited, caller);
         }
     }
 }
@@ -238,6 +266,15 @@ fn count(writer: &Writer, row: &Row, waited: Option<u64>) {
     add(&row.acquisitions, 1);
     if let Some(ticks) = waited {
         count_wait(writer, row, ticks);
+    }
+}
+
+/// Counts an attempt that gave up, after waiting so long.
+pub fn count_rejected(row: &Row, waited: Option<u64>) {
+    add(&row.rejected, 1);
+    if let Some(ticks) = waited {
+        add(&row.wait, ticks);
+        raise(&row.wait_max, ticks);
     }
 }
 
@@ -382,6 +419,7 @@ fn settle(
     if what.class == 0 {
         what.class = class::by_first_site(writer, lock, what.kind, place);
     }
+    refused::settle(thread, writer, lock);
     if (what.site, what.class) == (old.site, old.class) {
         return;
     }

@@ -129,7 +129,7 @@ pub fn forward_all() {
 }
 
 macro_rules! real {
-    ($($(#[$doc:meta])* $name:ident: $symbol:ident($($argument:ident: $type:ty),*);)*) => {$(
+    ($abi:literal: $($(#[$doc:meta])* $name:ident: $symbol:ident($($argument:ident: $type:ty),*);)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -140,7 +140,7 @@ macro_rules! real {
             let real = relatch_slots.real[Symbol::$symbol as usize].load(Relaxed);
             // SAFETY: glibc's function has this signature; the arguments are the caller's promise.
             unsafe {
-                let real: unsafe extern "C-unwind" fn($($type),*) -> c_int = core::mem::transmute(real);
+                let real: unsafe extern $abi fn($($type),*) -> c_int = core::mem::transmute(real);
                 real($($argument),*)
             }
         }
@@ -162,7 +162,7 @@ pub type Time = *const timespec;
 pub mod real {
     use super::*;
 
-    real! {
+    real! { "C":
         /// glibc's.
         mutex_init: MutexInit(mutex: Mutex, attributes: *const libc::pthread_mutexattr_t);
         /// glibc's.
@@ -209,6 +209,10 @@ pub mod real {
         spin_trylock: SpinTrylock(lock: Spin);
         /// glibc's.
         spin_unlock: SpinUnlock(lock: Spin);
+    }
+
+    // Waiting is a cancellation point, and a cancelled thread unwinds.
+    real! { "C-unwind":
         /// glibc's.
         cond_wait: CondWait(cond: Cond, mutex: Mutex);
         /// glibc's.

@@ -15,8 +15,9 @@ use relatch_record::writer::Writer;
 
 use crate::convert::watch::{self, Watched};
 use crate::guard::Guarded;
+use crate::memory::Memory;
+use crate::refused::{self, Refused};
 use crate::section::{DEPTH, Held, More};
-use crate::usual::Memory;
 use crate::{session, settings, tls};
 
 /// Keys of rows that a thread can find; a power of two.
@@ -45,7 +46,7 @@ pub struct Thread {
     pub pages: usize,
     /// The sections it is in, outermost first.
     pub held: [Held; DEPTH],
-    /// Wrappers and rows of the sites that it was at.
+    /// The rows of the places that it was at.
     pub memory: Memory,
     /// What the sections have that did not begin in the usual way.
     pub more: [More; DEPTH],
@@ -57,6 +58,10 @@ pub struct Thread {
     pub watched: [Watched; watch::DEPTH],
     /// How many.
     pub watching: usize,
+    /// Attempts that were refused where the site is not known yet.
+    pub refused: [Refused; refused::ROOM],
+    /// How many.
+    pub refusals: usize,
     /// Its thread id.
     pub id: u32,
     page: Option<u32>,
@@ -164,6 +169,7 @@ fn attach() -> Option<&'static mut Thread> {
     thread.depth = 0;
     thread.reading = 0;
     thread.watching = 0;
+    thread.refusals = 0;
     Some(thread)
 }
 
@@ -172,6 +178,10 @@ unsafe extern "C" fn ended(_value: *mut c_void) {
     let thread = tls::get();
     if !thread.is_null() {
         tls::set(core::ptr::null_mut());
+        if let Some(writer) = session::writer() {
+            // SAFETY: still this thread's own; no lock is at 0.
+            refused::settle(unsafe { &mut *thread }, writer, 0);
+        }
         let _all = ALL.lock();
         // SAFETY: this thread gives its `Thread` back, under the lock.
         unsafe { (*thread).running = false };
@@ -184,6 +194,7 @@ impl Thread {
         self.stale = false;
         self.depth = 0;
         self.watching = 0;
+        self.refusals = 0;
         self.page = None;
         self.rows_used = 0;
         self.memory.clear();
@@ -254,11 +265,8 @@ impl Thread {
     }
 }
 
-/// One page holds what a usual section needs of its thread.
-const _: () = assert!(core::mem::offset_of!(Thread, more) <= 4096);
-
 /// What a row counts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct What {
     /// Index of the class.
     pub class: u32,

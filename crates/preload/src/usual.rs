@@ -10,7 +10,7 @@
 //! the mean, one of [`PERIOD`] of its uncontended sections is measured, drawn at random, and counts for
 //! that many. Acquisitions are counted one by one all the same, contended ones are all measured, and so
 //! is every section of a site where sections are longer. A drawn section that took [`LONG`], in which the
-//! thread most likely lost its processor, counts once: eight times the slice of another program would
+//! thread most likely lost its processor, counts once: the slice of another program, counted so often, would
 //! make the sum of holds an estimate that is worse than one without it.
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -20,165 +20,81 @@ use relatch_record::layout::{CLOCK_TSC, KIND_SPIN, Row};
 use relatch_record::writer::{Writer, add};
 
 use crate::class;
-use crate::places::{self, FRAMES};
+use crate::memory;
+use crate::places::Caller;
 use crate::section::{self, DEPTH, Held};
 use crate::session;
-use crate::thread::Thread;
+use crate::thread::{self, Thread};
 
 /// Sections that are measured before any is left out.
-const ENOUGH: u64 = 512;
-/// Ticks: about two microseconds.
-const SHORT: u64 = 6000;
+const ENOUGH: u64 = 2048;
+/// Ticks: about ten microseconds.
+const SHORT: u64 = 30_000;
 /// Ticks: about a millisecond.
 const LONG: u64 = 3_000_000;
 /// One of so many short sections is measured.
-const PERIOD: u32 = 8;
+pub const PERIOD: u32 = 32;
 
-/// Wrappers that a thread remembers; a power of two.
-const WRAPPERS: usize = 32;
-/// Pairs of site and class that a thread remembers; a power of two.
-const ROWS: usize = 512;
+/// Note of a row: in the low half how many sections are left out before the next is measured, in the
+/// high half the state of the generator that draws it.
+const DRAW: usize = 1;
 
-/// What a thread remembers of the places that it was at, in few lines of the cache: a program that takes
-/// a lock each microsecond has its own use for them.
-pub struct Memory {
-    wrappers: [Wrapper; WRAPPERS],
-    /// Numbers of rows, counted from the recording's first page, plus one. A row's notes say whose it is.
-    rows: [u32; ROWS],
-}
-
-impl Memory {
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.wrappers.fill(Wrapper { address: 0, step: 0 });
-        self.rows.fill(0);
-    }
-}
-
-/// The step up from a wrapper's return address.
-#[derive(Clone, Copy)]
-struct Wrapper {
-    address: usize,
-    /// From where the return address lies to where the next one does, where that is always the same; 0:
-    /// it takes the frame pointer.
-    step: usize,
-}
-
-/// Notes of a row: the site's return address; class, kind and mode; and, in the low half of the third,
-/// how many sections are left out before the next is measured, in the high half the state of the
-/// generator that draws it.
-const ADDRESS: usize = 0;
-const WHAT: usize = 1;
-const DRAW: usize = 2;
-
+/// The row of a lock that a hook, entered with `stack`, is about to acquire, as this thread remembers it.
 #[inline(always)]
-fn what(class: u32, kind: u8, mode: u8) -> u64 {
-    u64::from(class) << 8 | u64::from(kind) << 1 | u64::from(mode)
-}
-
-#[inline(always)]
-fn mixed(key: u64, room: usize) -> usize {
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - room.trailing_zeros())) as usize
-}
-
-/// The row of what a hook is about to acquire, if this thread remembers it.
-#[inline(always)]
-pub fn row(
+pub fn recall(
     thread: &Thread,
     lock: usize,
     kind: u8,
     mode: u8,
     stack: usize,
-    frame_pointer: usize,
 ) -> Option<&'static Row> {
+    memory::recall(thread, what_of(lock, kind, mode)?, stack)
+}
+
+/// The same, for what is not found at once.
+pub fn search(
+    thread: &mut Thread,
+    lock: usize,
+    kind: u8,
+    mode: u8,
+    caller: Caller,
+) -> Option<&'static Row> {
+    memory::search(thread, what_of(lock, kind, mode)?, caller)
+}
+
+#[inline(always)]
+fn what_of(lock: usize, kind: u8, mode: u8) -> Option<u64> {
     let class = match kind {
         KIND_SPIN => class::of_lock(lock, kind)?,
         _ => class::inside_lock(lock, kind)?,
     };
-    let what = what(class, kind, mode);
-    let mut return_at = stack;
-    // SAFETY: at a hook's entry the return address lies at the stack pointer.
-    let mut address = unsafe { (return_at as *const usize).read() };
-    loop {
-        let wrapper = &thread.memory.wrappers[mixed(address as u64, WRAPPERS)];
-        if wrapper.address != address {
-            return recall(thread, address, what);
-        }
-        if wrapper.step == 0 {
-            return climb(thread, what, stack, frame_pointer);
-        }
-        return_at += wrapper.step;
-        // SAFETY: where the wrapper's unwind row says that the next return address lies.
-        address = unsafe { (return_at as *const usize).read() };
-    }
+    Some(memory::what(class, kind, mode))
 }
 
-#[inline(always)]
-fn recall(thread: &Thread, address: usize, what: u64) -> Option<&'static Row> {
-    let number = thread.memory.rows[mixed(address as u64 ^ what << 20, ROWS)] as usize;
-    // SAFETY: remembered rows lie within the recording's pages, and stay.
-    let row = unsafe { &*(thread.pages as *const Row).add(number.checked_sub(1)?) };
-    let known =
-        row.notes[ADDRESS].load(Relaxed) == address as u64 && row.notes[WHAT].load(Relaxed) == what;
-    known.then_some(row)
-}
-
-/// The same where a wrapper keeps a frame pointer, as unoptimised code does.
-#[inline(never)]
-fn climb(thread: &Thread, what: u64, stack: usize, frame_pointer: usize) -> Option<&'static Row> {
-    recall(thread, places::climb(stack, frame_pointer).address(), what)
-}
-
-/// Remembers a row, and the wrappers below its site. Only recordings whose sections the usual way can
-/// write have anything to remember.
+/// Remembers what a hook's caller acquires. Only recordings whose sections the usual way can write have
+/// anything to remember.
 pub fn remember(
     thread: &mut Thread,
     writer: &Writer,
-    (stack, frame_pointer): (usize, usize),
+    caller: Caller,
     (class, kind, mode): (u32, u8, u8),
     row: &'static Row,
 ) {
     let header = writer.header();
-    if header.clock != CLOCK_TSC || header.by_lock != 0 {
-        return;
-    }
-    let (mut return_at, mut frame_pointer) = (stack, frame_pointer);
-    for _ in 0..FRAMES {
-        // SAFETY: a return address, by the hook's contract or by the unwind row below it.
-        let place = places::at(unsafe { (return_at as *const usize).read() });
-        let (address, up) = (place.address(), place.up());
-        match (place.state(), up) {
-            (places::WRAPPER, Some(up)) => {
-                let Some(above) = up.step(return_at, frame_pointer) else { return };
-                (return_at, frame_pointer) = above;
-                let step = if up.from_frame_pointer { 0 } else { up.offset as usize };
-                thread.memory.wrappers[mixed(address as u64, WRAPPERS)] = Wrapper { address, step };
-            }
-            (places::SITE, _) if address != 0 => {
-                let what = what(class, kind, mode);
-                row.notes[ADDRESS].store(address as u64, Relaxed);
-                row.notes[WHAT].store(what, Relaxed);
-                if row.notes[DRAW].load(Relaxed) == 0 {
-                    row.notes[DRAW].store((address as u64 | 1) << 32, Relaxed);
-                }
-                let number = (&raw const *row as usize - thread.pages) / size_of::<Row>();
-                thread.memory.rows[mixed(address as u64 ^ what << 20, ROWS)] = number as u32 + 1;
-                return;
-            }
-            _ => return,
+    if header.clock == CLOCK_TSC && header.by_lock == 0 {
+        if row.notes[DRAW].load(Relaxed) == 0 {
+            let seed = u64::from(row.site.load(Relaxed)) << 1 | 1;
+            row.notes[DRAW].store(seed << 32, Relaxed);
         }
+        memory::remember(thread, memory::what(class, kind, mode), caller, row);
     }
 }
 
-/// A section that is written down before its lock is tried: what costs a cache miss is then not done
-/// while holding it, which would lengthen the waits that are measured.
-pub struct Prepared {
-    row: &'static Row,
-}
-
-/// Prepares the section of a lock that is about to be tried; none: it is unusual after all.
+/// Writes a section down whose lock is about to be tried, and whether it is to be measured; none: it is
+/// unusual after all. Before the try: what costs a cache miss is then not done while holding the lock,
+/// which would lengthen the waits that are measured.
 #[inline(always)]
-pub fn prepare(thread: &mut Thread, lock: usize, row: &'static Row) -> Option<Prepared> {
+pub fn begin(thread: &mut Thread, lock: usize, row: &'static Row) -> Option<bool> {
     let depth = thread.depth;
     if depth >= DEPTH || thread.held[..depth].iter().any(|held| held.lock == lock) {
         return None;
@@ -186,54 +102,82 @@ pub fn prepare(thread: &mut Thread, lock: usize, row: &'static Row) -> Option<Pr
     add(&row.acquisitions, 1);
     thread.held[depth] = Held::usual(lock, row);
     thread.depth = depth + 1;
-    Some(Prepared { row })
+    let draw = row.notes[DRAW].load(Relaxed);
+    let measured = draw as u32 == 0;
+    if !measured {
+        row.notes[DRAW].store(draw - 1, Relaxed);
+    }
+    Some(measured)
 }
 
-impl Prepared {
-    /// The lock was free, and is held. Whether it is measured is drawn only now: drawing takes its time,
-    /// in which the lock may be taken, so that measured sections would be contended more often.
-    #[inline(always)]
-    pub fn acquired(self, thread: &mut Thread) {
-        let draw = self.row.notes[DRAW].load(Relaxed);
-        if draw as u32 > 0 {
-            self.row.notes[DRAW].store(draw - 1, Relaxed);
-        } else {
-            let weight = self::draw(self.row, draw);
-            thread.held[thread.depth - 1].begins(clock::ticks(CLOCK_TSC), weight);
-        }
-    }
+/// This thread's innermost section, which has begun in the usual way: asked for again after the try, so
+/// that a hook need not keep it. None in the child of a handler that forked meanwhile.
+#[inline(always)]
+fn innermost() -> Option<(&'static mut Thread, usize)> {
+    let thread = thread::attached()?;
+    let innermost = thread.depth.checked_sub(1)?;
+    (innermost < DEPTH).then_some((thread, innermost))
+}
 
-    /// The lock was taken, and is held after so many ticks; they are counted when it is released.
-    pub fn waited(self, thread: &mut Thread, at: u64, ticks: u64) {
-        let innermost = thread.depth - 1;
+/// The innermost section's lock was free, and is held: the section is measured.
+#[inline(always)]
+pub fn measure() {
+    if let Some((thread, innermost)) = innermost() {
+        let held = &mut thread.held[innermost];
+        let drawn = draw(held.usual_row());
+        held.begins(clock::ticks(CLOCK_TSC), drawn);
+    }
+}
+
+/// The innermost section's lock was taken, and is held after so many ticks; they are counted when it is
+/// released.
+pub fn waited(at: u64, ticks: u64) {
+    if let Some((thread, innermost)) = innermost() {
         thread.held[innermost].begins_after_wait(at);
         thread.more[innermost].waited_usual = ticks;
     }
+}
 
-    /// The lock was taken, and is not held.
-    #[cold]
-    pub fn undo(self, thread: &mut Thread) {
-        add(&self.row.acquisitions, 1u64.wrapping_neg());
-        thread.depth -= 1;
+/// The innermost section's lock is not held; if it was waited for, its time ran out after so many ticks.
+#[cold]
+pub fn undo(waited: Option<u64>) {
+    if let Some((thread, innermost)) = innermost() {
+        let row = thread.held[innermost].usual_row();
+        add(&row.acquisitions, 1u64.wrapping_neg());
+        thread.depth = innermost;
+        if waited.is_some() {
+            section::count_rejected(row, waited);
+        }
     }
 }
 
-/// How many sections the one that begins stands for; notes how many of the next are left out.
+/// Whether the section that begins stands for others as well; draws how many of the next are left out.
 #[inline(always)]
-fn draw(row: &Row, draw: u64) -> u32 {
+fn draw(row: &Row) -> bool {
     let held = row.held.load(Relaxed);
     if held < ENOUGH || row.hold.load(Relaxed) >= held * SHORT {
-        return 1;
+        return false;
     }
     // Marsaglia's xorshift; uniform from 0 to 2 * (PERIOD - 1), so PERIOD - 1 in the mean, without the
     // rhythm that the program may have.
-    let mut random = (draw >> 32) as u32;
+    let mut random = (row.notes[DRAW].load(Relaxed) >> 32) as u32;
     random ^= random << 13;
     random ^= random >> 17;
     random ^= random << 5;
     let skip = (u64::from(random) * u64::from(2 * PERIOD - 1)) >> 32;
     row.notes[DRAW].store(u64::from(random) << 32 | skip, Relaxed);
-    PERIOD
+    true
+}
+
+/// Ends this thread's innermost section, if it is a usual one of this lock that is not measured.
+#[inline(always)]
+pub fn end(thread: &mut Thread, lock: usize) -> bool {
+    let innermost = thread.depth.wrapping_sub(1);
+    let ends = thread.held.get(innermost).is_some_and(|held| held.is_unmeasured(lock));
+    if ends {
+        thread.depth = innermost;
+    }
+    ends
 }
 
 /// A usual section that has ended and is still to be written.
@@ -246,12 +190,12 @@ pub struct Ended {
 
 /// Ends this thread's innermost section, if it is a usual one of this lock.
 #[inline(always)]
-pub fn end(thread: &mut Thread, lock: usize) -> Option<Ended> {
+pub fn end_measured(thread: &mut Thread, lock: usize) -> Option<Ended> {
     let innermost = thread.depth.wrapping_sub(1);
     let held = thread.held.get(innermost)?;
     let (since, weight, row) = held.as_usual(lock)?;
     let waited = held.has_waited().then(|| thread.more[innermost].waited_usual);
-    let ticks = if weight == 0 { 0 } else { clock::ticks(CLOCK_TSC).saturating_sub(since) };
+    let ticks = clock::ticks(CLOCK_TSC).saturating_sub(since);
     thread.depth = innermost;
     Some(Ended { row, ticks, weight, waited })
 }
@@ -260,15 +204,12 @@ impl Ended {
     /// Writes the hold, after the lock is free again.
     #[inline(always)]
     pub fn write(self) {
-        if self.weight != 0
-            && let Some(writer) = session::writer()
-        {
-            let weight = if self.ticks < LONG { self.weight } else { 1 };
-            section::hold(writer, self.row, self.ticks, weight);
-            if let Some(ticks) = self.waited {
-                section::count_wait(writer, self.row, ticks);
-                writer.note_time_now_and_then(clock::ticks(CLOCK_TSC));
-            }
+        let Some(writer) = session::writer() else { return };
+        let weight = if self.ticks < LONG { self.weight } else { 1 };
+        section::hold(writer, self.row, self.ticks, weight);
+        if let Some(ticks) = self.waited {
+            section::count_wait(writer, self.row, ticks);
+            writer.note_time_now_and_then(clock::ticks(CLOCK_TSC));
         }
     }
 }

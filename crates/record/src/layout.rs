@@ -308,7 +308,10 @@ pub struct Row {
     /// Acquisitions, contended ones included.
     pub acquisitions: AtomicU64,
     /// The writer's own notes on this row; they share the line that every acquisition writes.
-    pub notes: [AtomicU64; 3],
+    pub notes: [AtomicU64; 2],
+    /// Sections that ended, as far as they were measured: a short one that was drawn at random counts
+    /// for all those that it stands for.
+    pub held: AtomicU64,
     /// Acquisitions that found the lock taken and waited.
     pub contended: AtomicU64,
     /// Tries that gave up: try-forms that found it taken, timed forms that ran out.
@@ -317,9 +320,6 @@ pub struct Row {
     pub wait: AtomicU64,
     /// Longest wait in ticks.
     pub wait_max: AtomicU64,
-    /// Sections that ended, as far as they were measured: a short one that was drawn at random counts
-    /// for all those that it stands for.
-    pub held: AtomicU64,
     /// Ticks held, of the sections in `held`.
     pub hold: AtomicU64,
     /// Longest measured hold in ticks.

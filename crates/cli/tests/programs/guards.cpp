@@ -110,8 +110,6 @@ int main() {
     static store::Shard shard;
     std::vector<Counts> counts(THREADS);
     std::vector<std::thread> threads;
-    // A try that is refused before its site has been seen to release stays with the wrapper: known, and open.
-    with_try(counts[0].tried, counts[0].refused);
     for (int t = 0; t < THREADS; t++)
         threads.emplace_back([&counts, t] {
             Counts &c = counts[t];

@@ -13,6 +13,7 @@ use super::{
     origin_of_init, share, waits, watch,
 };
 use crate::kind::{INHERIT, PROCESS_SHARED, PROTECT, ROBUST, mutex_kind};
+use crate::places::Caller;
 use crate::slots::{Mutex, Symbol, Time, real};
 
 pub(super) const HOOKS: Hooks<7> = [
@@ -199,14 +200,8 @@ fn release(mutex: Mutex, algorithm: Algorithm) {
 /// Acquires a mutex that is glibc's, or watched, by glibc's call `real`; converts it where its site is
 /// selected.
 #[cold]
-fn acquire_watched(
-    mutex: Mutex,
-    until: Until,
-    stack: usize,
-    frame_pointer: usize,
-    real: impl Fn() -> c_int,
-) -> c_int {
-    let selected = watch::look(Kind::Mutex, stack, frame_pointer);
+fn acquire_watched(mutex: Mutex, until: Until, caller: Caller, real: impl Fn() -> c_int) -> c_int {
+    let selected = watch::look(Kind::Mutex, caller);
     let code = real();
     if code != 0 {
         return code;
@@ -220,13 +215,7 @@ fn acquire_watched(
     let watched = marker(mutex).get().decision() == Decision::Watch;
     let Some((position, algorithm)) = selected.filter(|_| watched) else {
         if watched {
-            watch::acquired(
-                marker(mutex),
-                watch_count(mutex),
-                mutex as usize,
-                stack,
-                frame_pointer,
-            );
+            watch::acquired(marker(mutex), watch_count(mutex), mutex as usize, caller);
         }
         return 0;
     };
@@ -245,29 +234,22 @@ fn acquire_watched(
 fn acquire_shareable(
     mutex: Mutex,
     position: usize,
-    stack: usize,
-    frame_pointer: usize,
+    caller: Caller,
     acquire: impl FnOnce(bool) -> c_int,
 ) -> c_int {
-    let shares = share::shares(position, stack, frame_pointer);
+    let shares = share::shares(position, caller);
     let code = acquire(shares == Some(true));
     if code == 0 && shares.is_none() {
-        watch::remember(mutex as usize, stack, frame_pointer);
+        watch::remember(mutex as usize, caller);
     }
     code
 }
 
 #[inline(always)]
-fn acquire_any(
-    mutex: Mutex,
-    until: Until,
-    stack: usize,
-    frame_pointer: usize,
-    real: impl Fn() -> c_int,
-) -> c_int {
+fn acquire_any(mutex: Mutex, until: Until, caller: Caller, real: impl Fn() -> c_int) -> c_int {
     match decided(mutex) {
         Decision::Convert(algorithm, position) if share::applies(algorithm) => {
-            acquire_shareable(mutex, position, stack, frame_pointer, |shared| {
+            acquire_shareable(mutex, position, caller, |shared| {
                 if shared {
                     share::acquire(state(mutex), algorithm, until)
                 } else {
@@ -276,7 +258,7 @@ fn acquire_any(
             })
         }
         Decision::Convert(algorithm, _) => acquire(mutex, algorithm, until),
-        Decision::Watch => acquire_watched(mutex, until, stack, frame_pointer, real),
+        Decision::Watch => acquire_watched(mutex, until, caller, real),
         _ => real(),
     }
 }
@@ -292,7 +274,7 @@ unsafe extern "C" fn init(
     // SAFETY: the program's own call. It clears the structure, marker and state included.
     let code = unsafe { real::mutex_init(mutex, attributes) };
     if code == 0 {
-        first_use(mutex, origin_of_init(stack, frame_pointer));
+        first_use(mutex, origin_of_init(Caller { stack, frame_pointer }));
     }
     code
 }
@@ -323,7 +305,9 @@ unsafe extern "C" fn lock(
     frame_pointer: usize,
 ) -> c_int {
     // SAFETY: the program's own call.
-    acquire_any(mutex, Until::Forever, stack, frame_pointer, || unsafe { real::mutex_lock(mutex) })
+    acquire_any(mutex, Until::Forever, Caller { stack, frame_pointer }, || unsafe {
+        real::mutex_lock(mutex)
+    })
 }
 
 unsafe extern "C" fn timedlock(
@@ -337,7 +321,7 @@ unsafe extern "C" fn timedlock(
     let until = Until::Time(libc::CLOCK_REALTIME, time);
     // SAFETY: the program's own call.
     let real = || unsafe { real::mutex_timedlock(mutex, time) };
-    acquire_any(mutex, until, stack, frame_pointer, real)
+    acquire_any(mutex, until, Caller { stack, frame_pointer }, real)
 }
 
 unsafe extern "C" fn clocklock(
@@ -350,7 +334,7 @@ unsafe extern "C" fn clocklock(
 ) -> c_int {
     // SAFETY: the program's own call.
     let real = || unsafe { real::mutex_clocklock(mutex, clock, time) };
-    acquire_any(mutex, Until::Time(clock, time), stack, frame_pointer, real)
+    acquire_any(mutex, Until::Time(clock, time), Caller { stack, frame_pointer }, real)
 }
 
 unsafe extern "C" fn trylock(
@@ -361,12 +345,13 @@ unsafe extern "C" fn trylock(
     stack: usize,
     frame_pointer: usize,
 ) -> c_int {
+    let caller = Caller { stack, frame_pointer };
     let try_converted = |algorithm| {
         if with!(algorithm, mutex, lock => lock.try_lock()) { 0 } else { libc::EBUSY }
     };
     match decided(mutex) {
         Decision::Convert(algorithm, position) if share::applies(algorithm) => {
-            acquire_shareable(mutex, position, stack, frame_pointer, |shared| {
+            acquire_shareable(mutex, position, caller, |shared| {
                 if shared {
                     share::try_acquire(state(mutex), algorithm)
                 } else {
@@ -386,13 +371,7 @@ unsafe extern "C" fn trylock(
                 unsafe { real::mutex_unlock(mutex) };
                 return try_converted(algorithm);
             }
-            watch::acquired(
-                marker(mutex),
-                watch_count(mutex),
-                mutex as usize,
-                stack,
-                frame_pointer,
-            );
+            watch::acquired(marker(mutex), watch_count(mutex), mutex as usize, caller);
             0
         }
         // SAFETY: the program's own call.

@@ -21,6 +21,7 @@ use super::{
     origin_of_init, waits, watch,
 };
 use crate::kind::{PREFER_WRITER_NONRECURSIVE, rwlock_flags, rwlock_is_shared};
+use crate::places::Caller;
 use crate::slots::{Rwlock, Symbol, Time, real};
 use crate::thread::{self, READS, Thread};
 
@@ -275,12 +276,11 @@ fn release(lock: Rwlock, algorithm: Algorithm) {
 #[cold]
 fn acquire_watched(
     lock: Rwlock,
-    stack: usize,
-    frame_pointer: usize,
+    caller: Caller,
     real: impl Fn() -> c_int,
     converted: impl Fn(Algorithm) -> c_int,
 ) -> c_int {
-    if let Some((position, algorithm)) = watch::look(Kind::Rwlock, stack, frame_pointer) {
+    if let Some((position, algorithm)) = watch::look(Kind::Rwlock, caller) {
         // SAFETY: a try never waits, so it does no harm to a thread that reads already.
         if unsafe { real::rwlock_trywrlock(lock) } == 0 {
             if marker(lock).get().decision() == Decision::Watch {
@@ -308,7 +308,7 @@ fn acquire_watched(
             converted(algorithm)
         }
         Decision::Watch => {
-            watch::acquired(marker(lock), watch_count(lock), lock as usize, stack, frame_pointer);
+            watch::acquired(marker(lock), watch_count(lock), lock as usize, caller);
             0
         }
         _ => 0,
@@ -326,7 +326,7 @@ unsafe extern "C" fn init(
     // SAFETY: the program's own call. It clears the structure, marker and state included.
     let code = unsafe { real::rwlock_init(lock, attributes) };
     if code == 0 {
-        first_use(lock, origin_of_init(stack, frame_pointer));
+        first_use(lock, origin_of_init(Caller { stack, frame_pointer }));
     }
     code
 }
@@ -361,7 +361,7 @@ macro_rules! acquiring {
             let converted = |algorithm| $way($lock, algorithm $(, $until)?);
             match decided($lock) {
                 Decision::Convert(algorithm, _) => converted(algorithm),
-                Decision::Watch => acquire_watched($lock, stack, frame_pointer, real, converted),
+                Decision::Watch => acquire_watched($lock, Caller { stack, frame_pointer }, real, converted),
                 _ => real(),
             }
         }

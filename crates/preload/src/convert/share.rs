@@ -14,7 +14,7 @@ use relatch_record::layout::{KIND_MUTEX, SHARED};
 
 use super::mutex::{Until, deadline};
 use super::waits;
-use crate::places::{self, Place};
+use crate::places::{self, Caller, Place};
 use crate::{names, settings};
 
 /// Runs `$body` with `$lock` bound to the reader-writer algorithm whose state is given.
@@ -45,8 +45,8 @@ pub(super) fn applies(algorithm: Algorithm) -> bool {
 
 /// Whether the site that calls takes a mutex shared that was converted by the conversion at `position`;
 /// none: the site is not decided yet.
-pub(super) fn shares(position: usize, stack: usize, frame_pointer: usize) -> Option<bool> {
-    let place = places::climb(stack, frame_pointer);
+pub(super) fn shares(position: usize, caller: Caller) -> Option<bool> {
+    let place = places::climb(caller);
     if place.state() == places::UNDECIDED {
         return None;
     }

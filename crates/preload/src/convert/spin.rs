@@ -12,6 +12,7 @@ use relatch_plan::{Algorithm, Kind};
 use relatch_record::layout::{EXCLUSIVE, KIND_SPIN, Kept};
 
 use super::{Code, Decision, Hook, Hooks, count, count_kept, decide, origin_of_init, waits};
+use crate::places::Caller;
 use crate::slots::{Spin, Symbol, real};
 use crate::table::Table;
 
@@ -78,7 +79,8 @@ unsafe extern "C" fn init(
         count_kept(Kept::ProcessShared);
         return code;
     }
-    let decision = decide(Kind::Spin, spin as usize, origin_of_init(stack, frame_pointer));
+    let decision =
+        decide(Kind::Spin, spin as usize, origin_of_init(Caller { stack, frame_pointer }));
     let entry = match decision {
         Decision::Convert(..) => DECIDED.enter(spin as usize),
         _ => None,

@@ -10,6 +10,7 @@ use relatch_record::clock;
 use relatch_record::layout::{EXCLUSIVE, KIND_MUTEX};
 
 use super::{Hook, Hooks, observed};
+use crate::places::Caller;
 use crate::section::{self, Acquired};
 use crate::slots::{Cond, Mutex, Symbol, Time, real};
 
@@ -21,15 +22,10 @@ pub(super) const HOOKS: Hooks<3> = [
 
 /// Waiting is a cancellation point: a cancelled thread unwinds through these frames, and its clean-up
 /// handlers release the mutex without a section.
-fn waiting(
-    mutex: Mutex,
-    stack: usize,
-    frame_pointer: usize,
-    wait: impl FnOnce() -> c_int,
-) -> c_int {
+fn waiting(mutex: Mutex, caller: Caller, wait: impl FnOnce() -> c_int) -> c_int {
     let lock = mutex as usize;
     let Some((thread, writer)) = observed() else { return wait() };
-    if let Some(ended) = section::end(thread, writer, lock, stack) {
+    if let Some(ended) = section::end(thread, writer, lock, caller.stack) {
         ended.write(writer);
     }
     let code = wait();
@@ -38,10 +34,9 @@ fn waiting(
     }
     // Anew: this thread may have been another one's copy since.
     let Some((thread, writer)) = observed() else { return code };
-    let attempt =
-        section::attempt(thread, writer, lock, KIND_MUTEX, EXCLUSIVE, stack, frame_pointer);
+    let attempt = section::attempt(thread, writer, lock, KIND_MUTEX, EXCLUSIVE, caller);
     let acquired = Acquired { at: clock::ticks(writer.header().clock), waited: None };
-    attempt.begin(thread, writer, lock, acquired, stack, frame_pointer);
+    attempt.begin(thread, writer, lock, acquired, caller);
     code
 }
 
@@ -54,7 +49,7 @@ unsafe extern "C-unwind" fn wait(
     frame_pointer: usize,
 ) -> c_int {
     // SAFETY: the program's own call.
-    waiting(mutex, stack, frame_pointer, || unsafe { real::cond_wait(cond, mutex) })
+    waiting(mutex, Caller { stack, frame_pointer }, || unsafe { real::cond_wait(cond, mutex) })
 }
 
 unsafe extern "C-unwind" fn timedwait(
@@ -66,7 +61,9 @@ unsafe extern "C-unwind" fn timedwait(
     frame_pointer: usize,
 ) -> c_int {
     // SAFETY: the program's own call.
-    waiting(mutex, stack, frame_pointer, || unsafe { real::cond_timedwait(cond, mutex, until) })
+    waiting(mutex, Caller { stack, frame_pointer }, || unsafe {
+        real::cond_timedwait(cond, mutex, until)
+    })
 }
 
 unsafe extern "C-unwind" fn clockwait(
@@ -78,7 +75,7 @@ unsafe extern "C-unwind" fn clockwait(
     frame_pointer: usize,
 ) -> c_int {
     // SAFETY: the program's own call.
-    waiting(mutex, stack, frame_pointer, || unsafe {
+    waiting(mutex, Caller { stack, frame_pointer }, || unsafe {
         real::cond_clockwait(cond, mutex, clock, until)
     })
 }
