@@ -39,6 +39,7 @@ mod mutex;
 mod rwlock;
 mod share;
 mod spin;
+mod until;
 mod waits;
 pub mod watch;
 

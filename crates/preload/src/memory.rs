@@ -193,3 +193,80 @@ impl Memory {
         line.rows[way] = row;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRAPPER: usize = 0x1000;
+
+    /// Six rows, of which number n is noted as what n + 10 is.
+    fn rows() -> Vec<Row> {
+        // SAFETY: a Row is atomics and integers, which may be zero.
+        let rows: Vec<Row> = (0..6).map(|_| unsafe { core::mem::zeroed() }).collect();
+        for (number, row) in (10..).zip(&rows) {
+            row.notes[WHAT].store(number, Relaxed);
+        }
+        rows
+    }
+
+    fn empty() -> Memory {
+        Memory { lines: [Line::EMPTY; LINES] }
+    }
+
+    #[test]
+    fn a_full_line_gives_up_its_oldest_way() {
+        let rows = rows();
+        let pages = rows.as_ptr() as usize;
+        let mut memory = empty();
+        memory.enter(WRAPPER, 24);
+        for number in 0..6 {
+            memory.add(pages, WRAPPER, 0x2000 + number as usize, number);
+        }
+        let line = memory.line(WRAPPER).expect("a line that was entered");
+        let known = |number: u32| {
+            line.row(pages, 0x2000 + number as usize, u64::from(number) + 10).is_some()
+        };
+        assert_eq!((0..6).filter(|&number| known(number)).count(), WAYS);
+        assert!(known(4) && known(5), "the latest are kept");
+        assert!(line.row(pages, 0x2005, 14).is_none(), "another class of that site");
+    }
+
+    #[test]
+    fn a_site_has_a_way_for_each_class_and_one_at_most() {
+        let rows = rows();
+        let pages = rows.as_ptr() as usize;
+        let mut memory = empty();
+        memory.enter(WRAPPER, 0);
+        for number in [0, 1, 0, 1, 0] {
+            memory.add(pages, WRAPPER, WRAPPER, number);
+        }
+        let line = memory.line(WRAPPER).expect("a line that was entered");
+        assert_eq!(line.sites, [WRAPPER, WRAPPER, 0, 0]);
+        assert_eq!(line.row(pages, WRAPPER, 11).map(|(_, number)| number), Some(1));
+    }
+
+    #[test]
+    fn a_line_with_another_step_begins_anew() {
+        let rows = rows();
+        let pages = rows.as_ptr() as usize;
+        let mut memory = empty();
+        memory.enter(WRAPPER, 0);
+        memory.add(pages, WRAPPER, WRAPPER, 0);
+        memory.enter(WRAPPER, 24);
+        assert_eq!(memory.line(WRAPPER).map(|line| line.sites), Some([0; WAYS]));
+    }
+
+    #[test]
+    fn two_addresses_of_one_place_both_have_a_line() {
+        let mut memory = empty();
+        let of_one_place: Vec<usize> =
+            (1..).filter(|&address| Memory::first(address) == 7).take(3).collect();
+        for &address in &of_one_place {
+            memory.enter(address, 0);
+        }
+        let there = |address: &&usize| memory.line(**address).is_some();
+        assert_eq!(of_one_place.iter().filter(there).count(), 2);
+        assert!(there(&&of_one_place[2]), "the latest is there");
+    }
+}

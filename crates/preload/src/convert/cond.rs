@@ -29,7 +29,8 @@ use libc::clockid_t;
 use relatch::Deadline;
 use relatch::platform::Word;
 
-use super::mutex::{acquire_again, deadline, decided, release_any};
+use super::mutex::{acquire_again, decided, release_any};
+use super::until::Until;
 use super::{Decision, Hook, Hooks};
 use crate::slots::{Cond, Mutex, Symbol, Time, real};
 
@@ -136,11 +137,10 @@ unsafe extern "C-unwind" fn cancelled(away: *const c_void) {
 }
 
 /// Waits with a mutex that is not glibc's for good, or on a condition variable that is ours.
-fn sleep(cond: Cond, mutex: Mutex, until: Option<Result<Deadline, c_int>>) -> c_int {
-    let until = match until {
-        Some(Err(code)) => return code,
-        Some(Ok(deadline)) => Some(deadline),
-        None => None,
+fn sleep(cond: Cond, mutex: Mutex, until: Until) -> c_int {
+    let until = match until.deadline() {
+        Ok(deadline) => deadline,
+        Err(code) => return code,
     };
     // Relaxed: rule 2; the mutex orders both against a signal under it.
     waiters(cond).fetch_add(1, Relaxed);
@@ -170,7 +170,7 @@ fn waits_here(cond: Cond, mutex: Mutex) -> bool {
 
 unsafe extern "C-unwind" fn wait(cond: Cond, mutex: Mutex) -> c_int {
     if waits_here(cond, mutex) {
-        return sleep(cond, mutex, None);
+        return sleep(cond, mutex, Until::Forever);
     }
     // SAFETY: the program's own call.
     unsafe { real::cond_wait(cond, mutex) }
@@ -181,7 +181,7 @@ unsafe extern "C-unwind" fn timedwait(cond: Cond, mutex: Mutex, until: Time) -> 
         // Bit 1, set by pthread_cond_init from its attributes.
         let monotonic = glibc_refs(cond).load(Relaxed) & 2 != 0;
         let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-        return sleep(cond, mutex, Some(deadline(clock, until)));
+        return sleep(cond, mutex, Until::Time(clock, until));
     }
     // SAFETY: the program's own call.
     unsafe { real::cond_timedwait(cond, mutex, until) }
@@ -194,7 +194,7 @@ unsafe extern "C-unwind" fn clockwait(
     until: Time,
 ) -> c_int {
     if waits_here(cond, mutex) {
-        return sleep(cond, mutex, Some(deadline(clock, until)));
+        return sleep(cond, mutex, Until::Time(clock, until));
     }
     // SAFETY: the program's own call.
     unsafe { real::cond_clockwait(cond, mutex, clock, until) }

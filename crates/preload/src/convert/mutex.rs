@@ -3,11 +3,12 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU16, AtomicU32};
 
-use libc::{clockid_t, pthread_mutexattr_t, timespec};
-use relatch::{Clock, Deadline, Exclusive, ParkMutex, QrwLock, RawMutex, RwSem, Ttas, ZeroIsFree};
+use libc::{clockid_t, pthread_mutexattr_t};
+use relatch::{Exclusive, ParkMutex, QrwLock, RawMutex, RwSem, Ttas, ZeroIsFree};
 use relatch_plan::{Algorithm, Kind};
 use relatch_record::layout::{EXCLUSIVE, KIND_MUTEX, Kept};
 
+use super::until::Until;
 use super::{
     Code, Decision, Hook, Hooks, Marker, Origin, count, count_converted, count_kept, decide,
     origin_of_init, share, waits, watch,
@@ -112,25 +113,6 @@ pub(super) fn decided(mutex: Mutex) -> Decision {
     }
 }
 
-/// Until when a call may wait.
-#[derive(Clone, Copy)]
-pub(super) enum Until {
-    Forever,
-    Time(clockid_t, Time),
-}
-
-/// The deadline of a timed call; `EINVAL` where glibc says so.
-pub(super) fn deadline(clock: clockid_t, time: Time) -> Result<Deadline, c_int> {
-    let clock = match clock {
-        libc::CLOCK_REALTIME => Clock::Realtime,
-        libc::CLOCK_MONOTONIC => Clock::Monotonic,
-        _ => return Err(libc::EINVAL),
-    };
-    // SAFETY: the program's own argument.
-    let timespec { tv_sec, tv_nsec } = unsafe { time.read() };
-    Deadline::from_timespec(clock, tv_sec, tv_nsec).ok_or(libc::EINVAL)
-}
-
 /// Acquires a converted mutex.
 #[inline(always)]
 fn acquire(mutex: Mutex, algorithm: Algorithm, until: Until) -> c_int {
@@ -142,22 +124,17 @@ fn acquire(mutex: Mutex, algorithm: Algorithm, until: Until) -> c_int {
 
 #[cold]
 fn wait(mutex: Mutex, algorithm: Algorithm, until: Until) -> c_int {
-    let Until::Time(clock, time) = until else {
-        waits::timed(KIND_MUTEX, EXCLUSIVE, || {
-            with!(algorithm, mutex, lock => lock.lock());
-            true
-        });
-        return 0;
-    };
-    let deadline = match deadline(clock, time) {
+    let deadline = match until.deadline() {
         Ok(deadline) => deadline,
         Err(code) => return code,
     };
-    let acquired = waits::timed(
-        KIND_MUTEX,
-        EXCLUSIVE,
-        || with!(algorithm, mutex, lock => lock.lock_until(deadline)),
-    );
+    let acquired = waits::timed(KIND_MUTEX, EXCLUSIVE, || match deadline {
+        Some(deadline) => with!(algorithm, mutex, lock => lock.lock_until(deadline)),
+        None => {
+            with!(algorithm, mutex, lock => lock.lock());
+            true
+        }
+    });
     if acquired { 0 } else { libc::ETIMEDOUT }
 }
 

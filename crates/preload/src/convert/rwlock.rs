@@ -15,7 +15,7 @@ use relatch::{QrwLock, RawRwLock, RwSem, ZeroIsFree};
 use relatch_plan::{Algorithm, Kind};
 use relatch_record::layout::{EXCLUSIVE, KIND_RWLOCK, Kept, SHARED};
 
-use super::mutex::{Until, deadline};
+use super::until::Until;
 use super::{
     Code, Decision, Hook, Hooks, Marker, Origin, count, count_converted, count_kept, decide,
     origin_of_init, waits, watch,
@@ -193,12 +193,9 @@ fn wait_to_read(lock: Rwlock, algorithm: Algorithm, until: Until) -> c_int {
         with!(algorithm, lock, lock => lock.read_recursive());
         true
     } else {
-        let deadline = match until {
-            Until::Forever => None,
-            Until::Time(clock, time) => match deadline(clock, time) {
-                Ok(deadline) => Some(deadline),
-                Err(code) => return code,
-            },
+        let deadline = match until.deadline() {
+            Ok(deadline) => deadline,
+            Err(code) => return code,
         };
         waits::timed(KIND_RWLOCK, SHARED, || match deadline {
             Some(deadline) => with!(algorithm, lock, lock => lock.read_until(deadline)),
@@ -237,12 +234,9 @@ fn wait_to_write(lock: Rwlock, algorithm: Algorithm, until: Until) -> c_int {
     if id != 0 && writer(lock).load(Relaxed) == id {
         return libc::EDEADLK;
     }
-    let deadline = match until {
-        Until::Forever => None,
-        Until::Time(clock, time) => match deadline(clock, time) {
-            Ok(deadline) => Some(deadline),
-            Err(code) => return code,
-        },
+    let deadline = match until.deadline() {
+        Ok(deadline) => deadline,
+        Err(code) => return code,
     };
     let acquired = waits::timed(KIND_RWLOCK, EXCLUSIVE, || match deadline {
         Some(deadline) => with!(algorithm, lock, lock => lock.write_until(deadline)),

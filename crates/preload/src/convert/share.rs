@@ -12,7 +12,7 @@ use relatch::{QrwLock, RawRwLock, RwSem, ZeroIsFree};
 use relatch_plan::Algorithm;
 use relatch_record::layout::{KIND_MUTEX, SHARED};
 
-use super::mutex::{Until, deadline};
+use super::until::Until;
 use super::waits;
 use crate::places::{self, Caller, Place};
 use crate::{names, settings};
@@ -72,12 +72,9 @@ pub(super) fn acquire(state: *const u8, algorithm: Algorithm, until: Until) -> c
     if with!(algorithm, state, lock => lock.try_read()) {
         return 0;
     }
-    let deadline = match until {
-        Until::Forever => None,
-        Until::Time(clock, time) => match deadline(clock, time) {
-            Ok(deadline) => Some(deadline),
-            Err(code) => return code,
-        },
+    let deadline = match until.deadline() {
+        Ok(deadline) => deadline,
+        Err(code) => return code,
     };
     let acquired = waits::timed(KIND_MUTEX, SHARED, || match deadline {
         Some(deadline) => with!(algorithm, state, lock => lock.read_until(deadline)),
