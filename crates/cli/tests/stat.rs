@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+mod signals;
+use signals::as_at_a_terminal;
+
 /// Four threads; each takes a static mutex 1000 times in `outer` and each of two others 500 times in
 /// `inner`, reads an rwlock 300 times and writes it 20 times. Ends as it is told.
 const PROGRAM: &str = r#"
@@ -80,6 +83,7 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_relatch"));
         command.arg("stat").args(args).current_dir(self.dir.path());
         command.env("RELATCH_LIBRARY", concat!(env!("OUT_DIR"), "/librelatch.so"));
+        as_at_a_terminal(&mut command);
         command
     }
 

@@ -6,10 +6,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+mod signals;
+use signals::as_at_a_terminal;
+
 /// The command, with a directory of its own for its library and temporary files.
 fn relatch(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_relatch"));
     command.args(args).env("XDG_CACHE_HOME", dir).env("TMPDIR", dir);
+    as_at_a_terminal(&mut command);
     command
 }
 
