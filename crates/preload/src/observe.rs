@@ -320,7 +320,9 @@ extern "C" fn release_measured(
     stack: usize,
     unlock: impl Fn() -> c_int,
 ) -> c_int {
-    let Some(ended) = usual::end_measured(thread, lock) else {
+    // First of all: what comes before it would count as held.
+    let now = clock::ticks(CLOCK_TSC);
+    let Some(ended) = usual::end_measured(thread, lock, now) else {
         return release_unusual(lock, stack, unlock);
     };
     let code = unlock();

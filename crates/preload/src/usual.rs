@@ -188,14 +188,14 @@ pub struct Ended {
     waited: Option<u64>,
 }
 
-/// Ends this thread's innermost section, if it is a usual one of this lock.
+/// Ends this thread's innermost section at `now`, if it is a usual one of this lock.
 #[inline(always)]
-pub fn end_measured(thread: &mut Thread, lock: usize) -> Option<Ended> {
+pub fn end_measured(thread: &mut Thread, lock: usize, now: u64) -> Option<Ended> {
     let innermost = thread.depth.wrapping_sub(1);
     let held = thread.held.get(innermost)?;
     let (since, weight, row) = held.as_usual(lock)?;
     let waited = held.has_waited().then(|| thread.more[innermost].waited_usual);
-    let ticks = clock::ticks(CLOCK_TSC).saturating_sub(since);
+    let ticks = now.saturating_sub(since);
     thread.depth = innermost;
     Some(Ended { row, ticks, weight, waited })
 }
